@@ -66,6 +66,7 @@ std::string gpu_text(const tsr_device_info& gpu) {
     for (const char* more : {gpu.link, gpu.pci_id}) {
         if (*more) text += ", " + printable(more);
     }
+    if (std::string_view(gpu.kind) == "simulated") text += ", simulated";
     return wrapped(text, 0, 2) + "\n";
 }
 

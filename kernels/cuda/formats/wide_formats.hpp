@@ -30,6 +30,18 @@ constexpr int ffn_outputs_of_warp(tsr_type type) {
     return type == TSR_TYPE_IQ4_XS ? 4 : 2;
 }
 
+// Whether products of few rows by mma (mma_units.hpp) read activations interleaved (reads_interleaved()), too.
+constexpr bool mma_reads_interleaved(tsr_type type) {
+    return type == TSR_TYPE_IQ4_NL || type == TSR_TYPE_IQ4_XS || type == TSR_TYPE_MXFP4;
+}
+
+// Whether tensor cores take one row, too (few_rows_mma.hpp), from 8.0 on: formats without kernels of one row by hand
+// that have units for mma by hand.
+constexpr bool mma_multiplies_one_row(tsr_type type) {
+    return type == TSR_TYPE_Q5_K || type == TSR_TYPE_Q2_K || type == TSR_TYPE_Q3_K || type == TSR_TYPE_IQ4_NL ||
+           type == TSR_TYPE_MXFP4;
+}
+
 // Bytes from a row of the weight to the next one that kernels of products take, at most: within a block of threads they
 // find rows by offsets of 32 bits (one_row_mma.hpp).
 inline constexpr unsigned kMaximumRowStride = 1u << 27;

@@ -3,6 +3,7 @@
 #include "../formats/block_formats.hpp"
 #include "../formats/wide_formats.hpp"
 #include "../launches.hpp"
+#include "column_places.hpp"
 #include "row_places.hpp"
 
 #include <tessera/cpp/status.hpp>
@@ -18,7 +19,10 @@ namespace {
 using cuda_kernels::kMatmulWarps;
 
 constexpr std::array kTiles = {2, 4, 8};
+constexpr std::array kColumnTiles = {8, 16};
 static_assert(kTiles.back() == cuda_kernels::kMaximumTile);
+
+constexpr uint32_t kTensorCores = 800;  // of int8, as kernels use them
 
 bool is_float(tsr_type type) noexcept {
     return family_of(type) == Family::kFloat;
@@ -30,6 +34,17 @@ bool reads_vectors(const cuda_kernels::Matmul& a, tsr_type type) noexcept {
                    static_cast<uint64_t>(a.weight_row | a.x_row);
     all |= static_cast<uint64_t>(a.weight_batch | a.x_batch);  // 0 without a batch
     return multiple(all, 16) && a.k % (type == TSR_TYPE_F32 ? 4 : 8) == 0;
+}
+
+// Products of rows, but not by id, that few_rows_mma.hpp computes.
+bool by_tensor_cores(tsr_type type, uint32_t image_capability) noexcept {
+    return image_capability >= kTensorCores && !is_float(type);
+}
+Order order_of_lanes(tsr_type type) noexcept {
+    return interleaved(type) ? Order::kInterleaved : Order::kPlain;
+}
+bool has_columns(Order order) noexcept {
+    return order == Order::kColumns || order == Order::kInterleavedColumns;
 }
 
 uint32_t groups_of(int32_t n, int32_t of) noexcept {
@@ -73,6 +88,23 @@ bool interleaved(tsr_type weight) noexcept {
     return cuda_kernels::reads_interleaved(weight);
 }
 
+Order order_of(tsr_type weight, uint32_t rows, uint32_t image_capability) noexcept {
+    if (by_tensor_cores(weight, image_capability) && (rows > 1 || cuda_kernels::mma_multiplies_one_row(weight)))
+        return cuda_kernels::mma_reads_interleaved(weight) ? Order::kInterleavedColumns : Order::kColumns;
+    return order_of_lanes(weight);
+}
+
+int64_t few_rows_bytes(tsr_type weight, int64_t k, int64_t rows, uint32_t image_capability) noexcept {
+    if (has_columns(order_of(weight, static_cast<uint32_t>(rows), image_capability)))
+        return (rows + cuda_kernels::kColumnRows - 1) / cuda_kernels::kColumnRows *
+               cuda_kernels::column_bytes(k, has_sums(weight));
+    return rows * static_cast<int64_t>(activation_bytes(weight, k, image_capability));
+}
+
+int64_t few_rows_limit(tsr_type weight, uint32_t image_capability) noexcept {
+    return by_tensor_cores(weight, image_capability) ? kColumnTiles.back() : kTiles.back();
+}
+
 uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept {
     if (is_float(weight)) return 0;
     const bool sums = has_sums(weight);
@@ -113,7 +145,7 @@ const cuda::Kernel& kernel_reading(const RowKernels& kernels, tsr_type weight, R
     return *kernel;
 }
 
-double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept {
+double lanes_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept {
     if (is_float(weight)) return 32;
     if (image_capability < kDp4a) return 16;
     // By instructions of a row of 4096 elements, four a clock, or what the integer units of an H200 take
@@ -133,9 +165,48 @@ double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcep
     }
 }
 
+namespace {
+
+// A warp's instructions for 64 elements of 16 rows of the weight with up to eight of activations (few_rows_mma.hpp,
+// testing/cuda_code/cuda_sass); of formats without a unit by hand, what an H200 took (2026-11-27).
+double column_instructions(tsr_type weight) noexcept {
+    switch (weight) {
+        case TSR_TYPE_Q8_0:
+            return 70;
+        case TSR_TYPE_Q4_0:
+            return 80;
+        case TSR_TYPE_Q4_K:
+        case TSR_TYPE_IQ4_NL:
+            return 90;
+        case TSR_TYPE_IQ4_XS:
+            return 100;
+        case TSR_TYPE_Q5_K:
+        case TSR_TYPE_Q2_K:
+        case TSR_TYPE_MXFP4:
+            return 115;
+        case TSR_TYPE_Q6_K:
+        case TSR_TYPE_Q3_K:
+            return 130;
+        default:
+            return 300;
+    }
+}
+
+}  // namespace
+
+double few_rows_macs_a_clock(tsr_type weight, int64_t rows, uint32_t image_capability) noexcept {
+    if (!has_columns(
+            order_of(weight, static_cast<uint32_t>(std::min<int64_t>(rows, kColumnTiles.back())), image_capability)))
+        return lanes_macs_a_clock(weight, image_capability);
+    // Four instructions a clock, of which waiting leaves the share that an H200 reached. Eight rows more multiply and
+    // scale once more.
+    const double instructions = column_instructions(weight) + (rows > kColumnTiles.front() ? 40 : 0);
+    return static_cast<double>(rows) * 16 * 64 * 4 * 0.8 / instructions;
+}
+
 FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight, int64_t k,
                  Kind kind)
-    : type_(weight) {
+    : type_(weight), k_(k) {
     const cuda::Module& module = weights_module(build, weight);
     const cuda::Image* image = cuda::find_image(module, info.compute_capability);
     if (!image) throw sdk::Failure(TSR_UNSUPPORTED, cuda::missing_image(module, info.compute_capability));
@@ -150,29 +221,51 @@ FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& b
         one_row_[r].emplace(device, module, (of_one + suffix_of(reads)).c_str());
     }
     if (kind == Kind::kById) return;
+    if (by_tensor_cores(type_, image_)) {
+        quantise_columns_.emplace(device, *build.quantise, "quantise_columns");
+        for (size_t t = 0; t < kColumnTiles.size(); ++t)
+            products_[t].emplace(device, module,
+                                 ("matmul_" + name + "_rows" + std::to_string(kColumnTiles[t])).c_str());
+        return;
+    }
     for (size_t t = 0; t < kTiles.size(); ++t)
         products_[t].emplace(device, module, ("matmul_" + name + "_tile" + std::to_string(kTiles[t])).c_str());
 }
 
-void FewRows::convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows) const {
+void FewRows::convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows, Order order) const {
     if (!quantise_) return;
-    a.activation_bytes = activation_bytes_;
+    const bool columns = has_columns(order);
+    a.activation_bytes = columns ? cuda_kernels::column_bytes(k_, has_sums(type_)) : activation_bytes_;
     a.sums = has_sums(type_) ? 1 : 0;
-    a.interleaved = cuda_kernels::reads_interleaved(type_) ? 1 : 0;
-    quantise_->launch(queue,
-                      {groups_of(a.k / 32, cuda_kernels::kQuantiseWarps), std::min(rows, kMaximumGrid),
-                       static_cast<uint32_t>(a.batch)},
-                      32 * cuda_kernels::kQuantiseWarps, a);
+    a.interleaved = order == Order::kInterleaved || order == Order::kInterleavedColumns ? 1 : 0;
+    (columns ? quantise_columns_ : quantise_)
+        ->launch(queue,
+                 {groups_of(a.k / 32 + (columns ? a.k / 32 % 2 : 0), cuda_kernels::kQuantiseWarps),
+                  std::min(rows + (columns ? rows % 2 : 0), kMaximumGrid), static_cast<uint32_t>(a.batch)},
+                 32 * cuda_kernels::kQuantiseWarps, a);
 }
 
 void FewRows::multiply(tsr_queue queue, cuda_kernels::Matmul a, uint32_t rows) const {
-    convert(queue, a, rows);
+    convert(queue, a, rows, order(rows));
     multiply_converted(queue, a, rows);
 }
 
 void FewRows::multiply_converted(tsr_queue queue, const cuda_kernels::Matmul& converted, uint32_t rows) const {
     cuda_kernels::Matmul a = converted;
     if (!quantise_) a.vectors = reads_vectors(a, type_) ? 1 : 0;
+    if (has_columns(order(rows))) {
+        const uint64_t places = reinterpret_cast<uint64_t>(a.weight) | static_cast<uint64_t>(a.weight_row) |
+                                static_cast<uint64_t>(a.weight_batch) |
+                                formats::format_bytes(type_, static_cast<size_t>(a.k)) | 16;
+        a.vectors = static_cast<int32_t>(places & -places);
+        const size_t tile = rows <= static_cast<uint32_t>(kColumnTiles[0]) ? 0 : 1;
+        const auto tile_rows = static_cast<uint32_t>(kColumnTiles[tile]);
+        products_[tile]->launch(queue,
+                                {groups_of(a.n, 16), std::min((rows + tile_rows - 1) / tile_rows, kMaximumGrid),
+                                 static_cast<uint32_t>(a.batch)},
+                                32 * kMatmulWarps, a);
+        return;
+    }
     if (rows <= 1) {
         int32_t outputs;
         const cuda::Kernel& kernel = one_row(a, outputs);
@@ -190,7 +283,7 @@ void FewRows::multiply_converted(tsr_queue queue, const cuda_kernels::Matmul& co
 }
 
 void FewRows::multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t rows, uint32_t slots) const {
-    convert(queue, m.matmul, rows);
+    convert(queue, m.matmul, rows, order_of_lanes(type_));
     if (!quantise_) m.matmul.vectors = reads_vectors(m.matmul, type_) ? 1 : 0;
     int32_t outputs;
     const cuda::Kernel& kernel = one_row(m.matmul, outputs);

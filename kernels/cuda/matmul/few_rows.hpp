@@ -27,12 +27,24 @@ Family family_of(tsr_type type) noexcept;
 // The module that has the functions of a weight's type, and their names' part; any type that weights can have.
 const cuda::Module& weights_module(const Build& build, tsr_type type) noexcept;
 
-// How activations for this type lie: with sums; interleaved.
+// How activations for this type lie: with sums; interleaved, where a lane multiplies one row of them.
 bool has_sums(tsr_type weight) noexcept;
 bool interleaved(tsr_type weight) noexcept;
 
-// Bytes of one row of k activations in the workspace; 0: products with this type read x itself. The image that a card
-// runs decides about their form.
+// The order of codes that products of `rows` rows read: neighbours, interleaved, or either as mma has them
+// (few_rows_mma.hpp).
+enum class Order { kPlain, kInterleaved, kColumns, kInterleavedColumns };
+inline constexpr size_t kOrders = 4;
+Order order_of(tsr_type weight, uint32_t rows, uint32_t image_capability) noexcept;
+
+// Bytes of activations of `rows` rows in that order, which one launch reads; 0: products with this type read x itself.
+int64_t few_rows_bytes(tsr_type weight, int64_t k, int64_t rows, uint32_t image_capability) noexcept;
+
+// Rows up to which a launch of these kernels reads the weight once.
+int64_t few_rows_limit(tsr_type weight, uint32_t image_capability) noexcept;
+
+// Bytes of one row of k activations in the workspace, as lanes read them; 0: products with this type read x itself. The
+// image that a card runs decides about their form.
 uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept;
 
 // Which kernels of one row a weight takes: those that read its rows by vectors of 16 or 8 bytes, several rows a warp
@@ -51,8 +63,9 @@ bool reads_by(tsr_type weight, RowReads reads, uint32_t image_capability) noexce
 using RowKernels = std::array<std::optional<cuda::Kernel>, kRowReads>;
 const cuda::Kernel& kernel_reading(const RowKernels& kernels, tsr_type weight, RowReads reads);
 
-// Multiply-adds a clock and multiprocessor.
-double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept;
+// Multiply-adds a clock and multiprocessor: by lanes, as one row by id takes it; of `rows` rows that are not by id.
+double lanes_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept;
+double few_rows_macs_a_clock(tsr_type weight, int64_t rows, uint32_t image_capability) noexcept;
 
 // The functions for one weight. Prepared once; launches from any thread.
 class FewRows {
@@ -65,22 +78,28 @@ class FewRows {
     // Sets what concerns activations, launches their conversion, if the type needs it, and the product with at most
     // `rows` rows. All else of the arguments is set.
     void multiply(tsr_queue queue, cuda_kernels::Matmul a, uint32_t rows) const;
-    // The two steps of multiply: the first sets activation_bytes, which other products of the same rows can share.
-    void convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows) const;
+    // The two steps of multiply: the first sets activation_bytes, which other products of the same rows and order() can
+    // share.
+    void convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows, Order order) const;
     void multiply_converted(tsr_queue queue, const cuda_kernels::Matmul& a, uint32_t rows) const;
-    // Bytes of one row of activations; 0: there are none.
-    int64_t row_bytes() const noexcept { return activation_bytes_; }
+    // Bytes of the activations of `rows` rows; 0: there are none.
+    int64_t bytes(int64_t rows) const noexcept { return few_rows_bytes(type_, k_, rows, image_); }
+    uint32_t limit() const noexcept { return static_cast<uint32_t>(few_rows_limit(type_, image_)); }
+    Order order(uint32_t rows) const noexcept { return order_of(type_, rows, image_); }
+    // With the experts that rows have, of a row several.
     void multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t rows, uint32_t slots) const;
 
   private:
     const cuda::Kernel& one_row(const cuda_kernels::Matmul& a, int32_t& outputs) const;
 
     tsr_type type_;
+    int64_t k_;
     uint32_t image_ = 0;
     int64_t activation_bytes_ = 0;
-    std::optional<cuda::Kernel> quantise_;
-    RowKernels one_row_;                                   // by RowReads, of rows or by id
-    std::array<std::optional<cuda::Kernel>, 3> products_;  // of more rows, by tile
+    std::optional<cuda::Kernel> quantise_, quantise_columns_;
+    RowKernels one_row_;  // by RowReads, of rows or by id
+    // Of more rows, by tile: of 2, 4 and 8 rows, or by tensor cores of 8 and 16.
+    std::array<std::optional<cuda::Kernel>, 3> products_;
 };
 
 }  // namespace tessera::cuda_ops

@@ -9,6 +9,7 @@
 #include "../formats/piece_bits.hpp"
 #include "../rows.hpp"
 #include "columns.hpp"
+#include "few_rows_mma.hpp"
 
 namespace tessera::cuda_kernels {
 
@@ -332,11 +333,17 @@ constexpr int computed_tile(int tile) {
     matmul_##name##_tile##tile(tessera::cuda_kernels::Matmul a) {                                          \
         tessera::cuda_kernels::multiply_few<TSR_TYPE_##id, tessera::cuda_kernels::computed_tile(tile)>(a); \
     }
+#if SIMT_ARCH >= 800
+#define TESSERA_SEVERAL_ROWS_OF(name, id) \
+    TESSERA_ROWS_MMA_OF(name, id)         \
+    TESSERA_COLUMNS_OF(name, id)
+#else
 #define TESSERA_SEVERAL_ROWS_OF(name, id) \
     TESSERA_FEW_ROWS(name, id, 2)         \
     TESSERA_FEW_ROWS(name, id, 4)         \
     TESSERA_FEW_ROWS(name, id, 8)         \
     TESSERA_COLUMNS_OF(name, id)
+#endif
 // Of one row, of a weight that may lie anywhere.
 #define TESSERA_ONE_ROW_OF(name, id)                                          \
     TESSERA_FEW_ROWS(name, id, 1)                                             \

@@ -35,14 +35,16 @@ class MatmulOfRows {
         const uint32_t image = card.instructions;
         const int64_t rows = maximum_rows(x);
         const uint64_t bytes = activation_bytes(weight.type, x.dims[0], image);
-        const auto few = static_cast<uint64_t>(std::min<int64_t>(rows, cuda_kernels::kMaximumTile));
+        const int64_t limit = few_rows_limit(weight.type, image);
+        const int64_t few_bytes = std::max(few_rows_bytes(weight.type, x.dims[0], 1, image),
+                                           few_rows_bytes(weight.type, x.dims[0], std::min(rows, limit), image));
         plan.supported = 1;
-        plan.workspace_bytes =
-            std::max(bytes * few, tile_row_bytes(weight.type, x.dims[0], card) * static_cast<uint64_t>(rows)) *
-            static_cast<uint64_t>(batch_of(x));
+        plan.workspace_bytes = std::max(static_cast<uint64_t>(few_bytes),
+                                        tile_row_bytes(weight.type, x.dims[0], card) * static_cast<uint64_t>(rows)) *
+                               static_cast<uint64_t>(batch_of(x));
         const bool int8 = bytes > 0 && image >= kDp4a;
-        std::snprintf(plan.reason, sizeof plan.reason, "%s; up to %d rows a warp an output, more in tiles%s",
-                      int8 ? "activations in int8" : "sums in f32", cuda_kernels::kMaximumTile,
+        std::snprintf(plan.reason, sizeof plan.reason, "%s; up to %d rows at once, more in tiles%s",
+                      int8 ? "activations in int8" : "sums in f32", static_cast<int>(limit),
                       int8 ? image >= 800 ? " by tensor cores" : " by dp4a" : "");
         write_product_estimate(work, weight.type, x.dims[0], bytes > 0 ? 2 : 1, device, card, rows, 1, plan);
     }
@@ -50,7 +52,7 @@ class MatmulOfRows {
     MatmulOfRows(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
         : node_(node),
           few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kRows) {
-        if (maximum_rows(*node.inputs[0]) <= cuda_kernels::kMaximumTile) return;
+        if (maximum_rows(*node.inputs[0]) <= int64_t{few_rows_.limit()}) return;
         tiles_.emplace(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0]);
         if (tiles_->converts()) convert_.emplace(device, build, tiles_->form());
     }
@@ -58,7 +60,7 @@ class MatmulOfRows {
     void enqueue(const tsr_launch& launch) const {
         const uint32_t rows = row_bound(*node_.inputs[0], launch);
         const cuda_kernels::Matmul m = matmul_arguments(node_, launch);
-        if (rows <= static_cast<uint32_t>(cuda_kernels::kMaximumTile)) {
+        if (rows <= few_rows_.limit()) {
             few_rows_.multiply(launch.queue, m, rows);
             return;
         }

@@ -59,8 +59,9 @@ class MatmulGroup {
         if (!plan.supported) return;
         const tsr_tensor& x = *node.inputs[0];
         const Card card = card_of(module, device);
-        const int64_t rows = maximum_rows(x), few = std::min<int64_t>(rows, kMaximumTile);
-        std::array<int64_t, 2> row_of = {};  // plain and interleaved
+        const int64_t rows = maximum_rows(x), limit = group_limit(node, card.instructions);
+        const int64_t few = std::min(rows, limit);
+        std::array<int64_t, kOrders> of_one = {}, of_few = {};  // bytes by order
         int64_t many_bytes = 0;
         std::array<bool, kRowForms> counted = {};
         cpu::Work work;
@@ -69,8 +70,11 @@ class MatmulGroup {
         work.bytes_all_rows = moved * static_cast<double>(rows);
         for (uint32_t i = 1; i < node.input_count; ++i) {
             const tsr_tensor& weight = *node.inputs[i];
-            int64_t& row = row_of[interleaved(weight.type) ? 1 : 0];
-            row = std::max(row, static_cast<int64_t>(activation_bytes(weight.type, x.dims[0], card.instructions)));
+            for (const int64_t count : {int64_t{1}, few}) {
+                const Order order = order_of(weight.type, static_cast<uint32_t>(count), card.instructions);
+                int64_t& most = (count == 1 ? of_one : of_few)[static_cast<size_t>(order)];
+                most = std::max(most, few_rows_bytes(weight.type, x.dims[0], count, card.instructions));
+            }
             const RowForm form = row_form(weight.type, x.dims[0], card);
             if (!counted[static_cast<size_t>(form)]) many_bytes += aligned(rows * row_bytes(form, x.dims[0]));
             counted[static_cast<size_t>(form)] = true;
@@ -80,8 +84,12 @@ class MatmulGroup {
             work.bytes_one_row += cpu::tensor_bytes(weight) + 4 * static_cast<double>(weight.dims[1]);
             work.bytes_all_rows += cpu::tensor_bytes(weight) + 4 * static_cast<double>(weight.dims[1] * rows);
         }
-        const int64_t few_bytes = aligned(few * row_of[0]) + aligned(few * row_of[1]);
-        plan.workspace_bytes = static_cast<uint64_t>(std::max(few_bytes, rows > kMaximumTile ? many_bytes : 0));
+        int64_t one_bytes = 0, few_bytes = 0;
+        for (size_t order = 0; order < kOrders; ++order) {
+            one_bytes += aligned(of_one[order]);
+            few_bytes += aligned(of_few[order]);
+        }
+        plan.workspace_bytes = static_cast<uint64_t>(std::max({one_bytes, few_bytes, rows > limit ? many_bytes : 0}));
         std::snprintf(plan.reason, sizeof plan.reason, "%u products, activations converted once", node.output_count);
         write_product_estimate(work, node.inputs[1]->type, x.dims[0],
                                static_cast<int>(node.output_count) + (few_bytes > 0 ? 1 : 0), device, card, rows, 1,
@@ -89,16 +97,12 @@ class MatmulGroup {
     }
 
     MatmulGroup(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
-        : node_(node) {
+        : node_(node), limit_(group_limit(node, card_of(module(build), info).instructions)) {
         const int64_t k = node.inputs[0]->dims[0];
-        const bool many = maximum_rows(*node.inputs[0]) > kMaximumTile;
+        const bool many = maximum_rows(*node.inputs[0]) > int64_t{limit_};
         for (uint32_t i = 1; i < node.input_count; ++i) {
             const tsr_type type = node.inputs[i]->type;
             few_.push_back(std::make_unique<FewRows>(device, info, build, type, k, FewRows::Kind::kRows));
-            // The row with sums serves products without.
-            const int64_t bytes = few_.back()->row_bytes();
-            const FewRows*& converts = converts_[interleaved(type) ? 1 : 0];
-            if (bytes > 0 && (!converts || bytes > converts->row_bytes())) converts = few_.back().get();
             if (!many) continue;
             tiles_.push_back(std::make_unique<TileProduct>(device, info, build, type, k));
             const RowForm form = tiles_.back()->form();
@@ -109,21 +113,8 @@ class MatmulGroup {
 
     void enqueue(const tsr_launch& launch) const {
         const uint32_t rows = row_bound(*node_.inputs[0], launch);
-        if (rows <= static_cast<uint32_t>(kMaximumTile)) {
-            std::array<Matmul, 2> converted = {arguments(launch, 1), arguments(launch, 1)};
-            for (size_t i = 0; i < converted.size(); ++i) {
-                if (i == 1 && converts_[0])
-                    converted[1].activations =
-                        static_cast<char*>(launch.workspace) + aligned(rows * converts_[0]->row_bytes());
-                if (converts_[i]) converts_[i]->convert(launch.queue, converted[i], rows);
-            }
-            for (uint32_t i = 1; i < node_.input_count; ++i) {
-                Matmul m = arguments(launch, i);
-                const Matmul& x = converted[interleaved(node_.inputs[i]->type) ? 1 : 0];
-                m.activations = x.activations;
-                m.activation_bytes = x.activation_bytes;
-                few_[i - 1]->multiply_converted(launch.queue, m, rows);
-            }
+        if (rows <= limit_) {
+            multiply_few(launch, rows);
             return;
         }
         std::array<int64_t, kRowForms> places = {};
@@ -145,6 +136,40 @@ class MatmulGroup {
     }
 
   private:
+    // Rows up to which the weights of all products are read once.
+    static uint32_t group_limit(const tsr_node& node, uint32_t image) noexcept {
+        int64_t limit = few_rows_limit(node.inputs[1]->type, image);
+        for (uint32_t i = 2; i < node.input_count; ++i)
+            limit = std::min(limit, few_rows_limit(node.inputs[i]->type, image));
+        return static_cast<uint32_t>(limit);
+    }
+
+    void multiply_few(const tsr_launch& launch, uint32_t rows) const {
+        // Of each order, the product whose activations serve all: a row with sums serves products without.
+        std::array<const FewRows*, kOrders> converts = {};
+        for (const auto& product : few_) {
+            const FewRows*& most = converts[static_cast<size_t>(product->order(rows))];
+            if (product->bytes(rows) > (most ? most->bytes(rows) : 0)) most = product.get();
+        }
+        std::array<Matmul, kOrders> converted;
+        int64_t end = 0;
+        for (size_t order = 0; order < kOrders; ++order) {
+            converted[order] = arguments(launch, 1);
+            if (!converts[order]) continue;
+            converted[order].activations = static_cast<char*>(launch.workspace) + end;
+            converts[order]->convert(launch.queue, converted[order], rows, static_cast<Order>(order));
+            end += aligned(converts[order]->bytes(rows));
+        }
+        for (uint32_t i = 1; i < node_.input_count; ++i) {
+            const FewRows& product = *few_[i - 1];
+            const Matmul& x = converted[static_cast<size_t>(product.order(rows))];
+            Matmul m = arguments(launch, i);
+            m.activations = x.activations;
+            m.activation_bytes = x.activation_bytes;
+            product.multiply_converted(launch.queue, m, rows);
+        }
+    }
+
     Matmul arguments(const tsr_launch& launch, uint32_t weight) const noexcept {
         const tsr_tensor &x = *node_.inputs[0], &w = *node_.inputs[weight], &y = *node_.outputs[weight - 1];
         Matmul m{};
@@ -163,9 +188,8 @@ class MatmulGroup {
     }
 
     const tsr_node& node_;
+    uint32_t limit_;
     std::vector<std::unique_ptr<FewRows>> few_;
-    std::array<const FewRows*, 2> converts_ =
-        {};  // of those, plain and interleaved, the ones whose activations serve all
     std::vector<std::unique_ptr<TileProduct>> tiles_;
     std::array<std::optional<ConvertRows>, kRowForms> conversions_;  // by form
 };

@@ -57,7 +57,7 @@ class MatmulId {
         // Tiles of an expert are not full: half a tile of 64 rows more, on average.
         const double places = static_cast<double>(rows * ids.dims[0]), experts = static_cast<double>(weight.dims[2]);
         write_product_estimate(work, weight.type, x.dims[0], bytes > 0 ? 3 : 2, device, card, rows,
-                               places / (places + 32 * std::min(experts, places)), plan);
+                               places / (places + 32 * std::min(experts, places)), plan, true);
     }
 
     MatmulId(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)

@@ -6,3 +6,7 @@ using namespace tessera::cuda_kernels;
 SIMT_KERNEL(32 * kQuantiseWarps, 8) quantise_activations(Matmul a) {
     write_activations(a);
 }
+
+SIMT_KERNEL(32 * kQuantiseWarps, 8) quantise_columns(Matmul a) {
+    write_columns(a);
+}

@@ -64,10 +64,11 @@ class TileProduct {
 // What converts all rows of a product to its activations.
 cuda_kernels::Segments rows_to_convert(const cuda_kernels::Matmul& m) noexcept;
 
-// Seconds of products of up to `rows` rows of k elements; `filled`: the share of rows that tiles really have.
+// Seconds of products of up to `rows` rows of k elements; `filled`: the share of rows that tiles really have; `by_id`:
+// with experts.
 void write_product_estimate(const cpu::Work& work, tsr_type weight, int64_t k, int launches,
                             const tsr_device_info& device, const Card& card, int64_t rows, double filled,
-                            tsr_kernel_plan& plan) noexcept;
+                            tsr_kernel_plan& plan, bool by_id = false) noexcept;
 
 // Converts rows of f32.
 class ConvertRows {

@@ -154,7 +154,7 @@ class Ffn {
                                Layout::few_kernels(o) ? 3
                                : o.routed             ? 4
                                                       : 2,
-                               device, card, o.rows, o.rows > Layout::few_rows(o) ? filled : 1, plan);
+                               device, card, o.rows, o.rows > Layout::few_rows(o) ? filled : 1, plan, true);
     }
 
     Ffn(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
