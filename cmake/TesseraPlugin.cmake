@@ -1,6 +1,7 @@
-# tessera_plugin(NAME SOURCES ... [LIBRARIES ...] [FLAGS ...] [NOT_INSTALLED]): the plugin library tessera_NAME.so with hidden symbols, and
+# tessera_plugin(NAME SOURCES ... [LIBRARIES ...] [FLAGS ...] [FOLDER FOLDER]): the plugin library tessera_NAME.so with hidden symbols, and
 # beside it the manifest tessera_NAME.toml, made from NAME.toml.in of the calling folder with the library's name, its SHA-256 and
-# the ops of its table filled in. Shared by the main build and the installed SDK.
+# the ops of its table filled in. FOLDER: below the build folder, of a plugin that no program finds and that is not installed.
+# Shared by the main build and the installed SDK.
 #
 # tessera_manifest_command(VARIABLE TEMPLATE LIBRARY MANIFEST): the command that makes a manifest, for libraries that are built otherwise.
 # It needs the program Tessera::list_ops.
@@ -15,10 +16,13 @@ function(tessera_manifest_command variable template library manifest)
 endfunction()
 
 function(tessera_plugin name)
-    cmake_parse_arguments(arg "NOT_INSTALLED" "" "SOURCES;LIBRARIES;FLAGS" ${ARGN})
+    cmake_parse_arguments(arg "" "FOLDER" "SOURCES;LIBRARIES;FLAGS" ${ARGN})
     set(target tessera_plugin_${name})
     set(template "${CMAKE_CURRENT_SOURCE_DIR}/${name}.toml.in")
     set(folder "${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}")
+    if(arg_FOLDER)
+        set(folder "${CMAKE_BINARY_DIR}/${arg_FOLDER}")
+    endif()
     add_library(${target} MODULE ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE Tessera::sdk ${arg_LIBRARIES})
     if(TARGET tessera_options)
@@ -34,7 +38,7 @@ function(tessera_plugin name)
     tessera_manifest_command(command "${template}" "$<TARGET_FILE:${target}>" "${folder}/tessera_${name}.toml")
     add_custom_command(TARGET ${target} POST_BUILD COMMAND ${command} VERBATIM)
     add_dependencies(${target} Tessera::list_ops)
-    if(arg_NOT_INSTALLED)
+    if(arg_FOLDER)
         return()
     endif()
     # The manifest is made again from the installed library: stripping and paths to libraries change its hash.

@@ -8,7 +8,7 @@ ff_exp, vocab, ctx), the router (gating: 0 no key, 1 softmax, 2 sigmoid; bias: e
 
 Grouped queries have `kv_heads` and `head`, their length, in place of the sizes of latent attention; also `rotated`, how many
 elements of a head are; qkv_bias; `head_norm` ("heads", "rows"); `norms`, those of a layer; `fused` qkv; `fused_up`, gate and up
-in one matrix; `shared_gate`; `step`, from layer to layer with experts; and `keys`, further ones with their types.
+in one matrix; `shared_gate`; `biased` experts, routers and outputs of attention; `sinks`; `step`, from layer to layer with experts; and `keys`, further ones with their types.
 """
 
 
@@ -82,9 +82,22 @@ def grouped(arch, embd, layers, heads, kv_heads, vocab, ctx, **own):
     p = dict(arch=arch, embd=embd, layers=layers, heads=heads, kv_heads=kv_heads, head=embd // heads, vocab=vocab, ctx=ctx, dense=layers,
              ff=0, experts=0, used=0, shared=0, ff_exp=0, gating=0, bias=False, scale=None, norm=None, groups=0, groups_used=0,
              base=1e6, eps=1e-6, tied=False, nextn=0, rotated=None, qkv_bias=False, head_norm=None, norms=BEFORE, fused=False,
-             fused_up=False, shared_gate=False, step=1, keys=(), indexer=None, pre="qwen2")
+             fused_up=False, shared_gate=False, step=1, biased=False, sinks=False, keys=(), indexer=None, pre="qwen2")
     assert set(own) <= set(p), own
     return p | own
+
+
+def gpt_oss(layers, experts):
+    return grouped("gpt-oss", 2880, layers, 64, 8, 201088, 131072, head=64, dense=0, ff=2880, experts=experts, used=4, ff_exp=2880,
+                   base=150000.0, eps=1e-5, qkv_bias=True, biased=True, sinks=True, norms=GLM_NORMS, pre="gpt-4o",
+                   keys=(("attention.sliding_window", "u32", 128), ("rope.scaling.type", "str", "yarn"),
+                         ("rope.scaling.factor", "f32", 32.0), ("rope.scaling.original_context_length", "u32", 4096)))
+
+
+def gemma3(embd, layers, heads, kv_heads, head, ff, window):
+    return grouped("gemma3", embd, layers, heads, kv_heads, 262208, 131072, head=head, ff=ff, head_norm="heads", norms=BEFORE + AFTER,
+                   tied=True, pre="default", keys=(("attention.sliding_window", "u32", window), ("rope.scaling.type", "str", "linear"),
+                                                   ("rope.scaling.factor", "f32", 8.0)))
 
 
 PRESETS |= {
@@ -121,6 +134,10 @@ PRESETS |= {
     "olmo2-7b": grouped("olmo2", 4096, 32, 32, 32, 100352, 4096, ff=11008, head_norm="rows", norms=AFTER, base=500000.0, pre="dbrx"),
     "exaone-4-1.2b": grouped("exaone4", 2048, 30, 32, 8, 102400, 65536, ff=4096, head_norm="heads", norms=AFTER, eps=1e-5, tied=True,
                              pre="exaone4"),
+    "gpt-oss-20b": gpt_oss(24, 32),
+    "gpt-oss-120b": gpt_oss(36, 128),
+    "gemma-3-4b": gemma3(2560, 34, 8, 4, 256, 10240, 1024),
+    "gemma-3-27b": gemma3(5376, 62, 32, 16, 128, 21504, 1024),
     "phi-4": grouped("phi3", 5120, 40, 40, 10, 100352, 16384, ff=17920, fused=True, fused_up=True, base=250000.0, eps=1e-5, pre="dbrx"),
 }
 

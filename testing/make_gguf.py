@@ -27,9 +27,9 @@ from gguf_presets import PRESETS, has_indexer
 ALIGN = 32
 # ggml type id, weights a block, bytes a block
 TYPES = {"f32": (0, 1, 4), "f16": (1, 1, 2), "bf16": (30, 1, 2), "q4_0": (2, 32, 18), "q4_1": (3, 32, 20), "q5_0": (6, 32, 22),
-         "q5_1": (7, 32, 24), "q8_0": (8, 32, 34), "iq4_nl": (20, 32, 18), "iq4_xs": (23, 256, 136),
+         "q5_1": (7, 32, 24), "q8_0": (8, 32, 34), "mxfp4": (39, 32, 17), "iq4_nl": (20, 32, 18), "iq4_xs": (23, 256, 136),
          "q2_K": (10, 256, 84), "q3_K": (11, 256, 110), "q4_K": (12, 256, 144), "q5_K": (13, 256, 176), "q6_K": (14, 256, 210)}
-FTYPE = {"f32": 0, "f16": 1, "bf16": 32, "q4_0": 2, "q4_1": 3, "q5_0": 8, "q5_1": 9, "q8_0": 7, "iq4_nl": 25, "iq4_xs": 30, "q2_K": 10, "q3_K": 12, "q4_K": 15, "q5_K": 17, "q6_K": 18}
+FTYPE = {"f32": 0, "f16": 1, "bf16": 32, "q4_0": 2, "q4_1": 3, "q5_0": 8, "q5_1": 9, "q8_0": 7, "mxfp4": 38, "iq4_nl": 25, "iq4_xs": 30, "q2_K": 10, "q3_K": 12, "q4_K": 15, "q5_K": 17, "q6_K": 18}
 SPREAD = {"q4_0": 4.6, "q4_1": 4.6, "q5_0": 9.2, "q5_1": 9.2, "iq4_xs": 68.0 * 18, "q8_0": 73.0, "iq4_nl": 68.0, "q2_K": 1.1 * 8, "q3_K": 2.3 * 18, "q4_K": 4.6 * 36, "q5_K": 9.2 * 36, "q6_K": 18.5 * 73}
 
 
@@ -45,6 +45,9 @@ def block_pool(kind, n_in, rng, blocks=1 << 16):
         w = (rng.standard_normal(1 << 20) * std).astype(np.float32).view(np.uint32)
         return ((w + 0x8000) >> 16).astype(np.uint16).view(np.uint8)
     b = rng.integers(0, 256, (blocks, size), dtype=np.uint8)
+    if kind == "mxfp4":  # exponent qs[16]; a code's root mean square is 2.93
+        b[:, 0] = 127 + round(math.log2(std / 2.93))
+        return b.reshape(-1)
     d = (std / SPREAD[kind] * rng.uniform(0.8, 1.2, blocks)).astype(np.float16).view(np.uint8).reshape(blocks, 2)
     if kind in ("q4_0", "q5_0", "iq4_nl", "iq4_xs", "q8_0"):
         b[:, 0:2] = d
@@ -159,6 +162,10 @@ def feed_forward_tensors(p, i, kind, best):
         yield b + "ffn_gate_inp.weight", (e, p["experts"]), "f32"
         if p["bias"]:
             yield b + "exp_probs_b.bias", (p["experts"],), "f32"
+        if p.get("biased"):
+            yield b + "ffn_gate_inp.bias", (p["experts"],), "f32"
+            for part, n in (("gate", p["ff_exp"]), ("up", p["ff_exp"]), ("down", e)):
+                yield b + f"ffn_{part}_exps.bias", (n, p["experts"]), "f32"
         f, s = p["ff_exp"], p["ff_exp"] * p["shared"]
         yield b + "ffn_gate_exps.weight", (e, f, p["experts"]), best(e, kind)
         yield b + "ffn_down_exps.weight", (f, e, p["experts"]), best(f, kind)
@@ -189,6 +196,10 @@ def output_tensors(p, kind, best):
 
 def tensors(p, kind, layout):
     """Yield (name, shape fastest first, type) in file order."""
+    if kind == "mxfp4":  # experts alone are
+        for name, shape, other in tensors(p, "q8_0", layout):
+            yield name, shape, kind if name.endswith("_exps.weight") else other
+        return
     def best(n_in, want):
         return want if n_in % TYPES[want][1] == 0 else ("q8_0" if n_in % 32 == 0 else "f16")
     if "kv_heads" in p:
@@ -249,6 +260,10 @@ def grouped_tensors(p, kind, best):
         for part, n in (("q", q), ("k", k)) if p["head_norm"] else ():
             yield b + f"attn_{part}_norm.weight", (n if p["head_norm"] == "rows" else p["head"],), "f32"
         yield b + "attn_output.weight", (q, e), best(q, kind)
+        if p["biased"]:
+            yield b + "attn_output.bias", (e,), "f32"
+        if p["sinks"]:
+            yield b + "attn_sinks.weight", (p["heads"],), "f32"
         yield from feed_forward_tensors(p, i, kind, best)
         yield from prediction_tensors(p, i, kind, best)
     yield from output_tensors(p, kind, best)

@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tessera::test {
 
@@ -15,11 +17,28 @@ inline std::filesystem::path source_dir() {
     return TSR_SOURCE_DIR;
 }
 
-// Plugins of the build tree, and nothing else; those named are off.
+// A configuration, and GPUs to offer beside those that are here.
+struct TestConfig : Config {
+    TestConfig(Config config = {}) : Config(std::move(config)) {}  // NOLINT(google-explicit-constructor)
+
+    std::vector<DeviceDescription> gpus;
+};
+
+inline void apply(const TestConfig& config, Hardware& hardware) {
+    for (const DeviceDescription& gpu : config.gpus) hardware.add(gpu);
+    tessera::apply(static_cast<const Config&>(config), hardware);
+}
+
+// Of the plugin `simulated`, which no program finds.
+inline std::filesystem::path test_plugin_folder() {
+    return std::filesystem::path(TSR_PLUGIN_DIR).parent_path() / "test-plugins";
+}
+
+// Plugins of the build tree with those for tests, and nothing else; those named are off.
 inline Config plugins_without(std::initializer_list<const char*> off) {
     Config config;
     config.default_plugin_folder = false;
-    config.plugin_folders = {TSR_PLUGIN_DIR};
+    config.plugin_folders = {test_plugin_folder(), TSR_PLUGIN_DIR};
     for (const char* name : off) config.off.emplace_back(name);
     return config;
 }
@@ -38,7 +57,7 @@ inline bool runs_here(std::string_view plugin) {
 
 // Hardware, registry and engine in one, for a test's time.
 struct LoadedModel {
-    LoadedModel(const std::filesystem::path& file, const EngineOptions& options, const Config& config)
+    LoadedModel(const std::filesystem::path& file, const EngineOptions& options, const TestConfig& config)
         : hardware(Hardware::detect()) {
         apply(config, hardware);
         // Where nodes run follows from estimates, which are not to differ from machine to machine.

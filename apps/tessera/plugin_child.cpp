@@ -37,8 +37,8 @@ constexpr uint32_t kThreads = 8;
 
 bool g_children_allowed = false;
 
-Hardware hardware_of(const std::string& rig) {
-    return rig.empty() ? Hardware::detect() : Hardware::from_rig(rig);
+Hardware hardware_of(const std::string& rig, const std::string& gpus) {
+    return rig.empty() ? Hardware::detect() : Hardware::from_rig(rig, gpus);
 }
 
 // These plugins and no others.
@@ -75,10 +75,10 @@ void say_line(int output, const std::string& line) {
     if (write(output, all.data(), all.size()) < 0) return;  // nobody listens
 }
 
-int run_table(const std::string& rig, const fs::path& manifest, const fs::path& config) {
+int run_table(const std::string& rig, const std::string& gpus, const fs::path& manifest, const fs::path& config) {
     const int output = take_output();
     try {
-        Hardware hardware = hardware_of(rig);
+        Hardware hardware = hardware_of(rig, gpus);
         if (!config.empty()) apply(read_config(config), hardware);
         const Registry registry = load({manifest}, hardware);
         const PluginRecord& record = record_of(registry, manifest);
@@ -140,8 +140,9 @@ struct Loaded {
     conformance::Setting setting;
 
     // `owner`: empty, or of the plugin whose devices are used.
-    Loaded(const std::string& rig, const fs::path& manifest, const fs::path& reference, const fs::path& owner)
-        : hardware(hardware_of(rig)),
+    Loaded(const std::string& rig, const std::string& gpus, const fs::path& manifest, const fs::path& reference,
+           const fs::path& owner)
+        : hardware(hardware_of(rig, gpus)),
           registry((hardware.set_threads(kThreads),
                     load({manifest, reference, owner.empty() ? manifest : owner}, hardware))) {
         setting.plugin = record_of(registry, manifest).table;
@@ -153,8 +154,7 @@ struct Loaded {
 
 // Plugins of this project, beside the program.
 bool is_own(const PluginRecord& plugin) {
-    constexpr std::string_view kOwn[] = {"cpu_avx2", "cpu_avx512", "cuda_ampere", "cuda_legacy",
-                                         "mla",      "reference",  "simulated"};
+    constexpr std::string_view kOwn[] = {"cpu_avx2", "cpu_avx512", "cuda_ampere", "cuda_legacy", "mla", "reference"};
     return std::ranges::find(kOwn, plugin.manifest.name) != std::end(kOwn) &&
            plugin.path.parent_path() == default_plugin_folder();
 }
@@ -186,9 +186,9 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 std::vector<std::string> words_of(std::string_view what, const TestSubject& subject) {
-    return {std::string(kChild),       std::string(what),          subject.rig ? subject.rig->string() : "",
-            subject.manifest.string(), subject.reference.string(), joined(subject.cases),
-            joined(subject.shapes)};
+    return {std::string(kChild),   std::string(what),         subject.rig ? subject.rig->string() : "",
+            subject.gpus,          subject.manifest.string(), subject.reference.string(),
+            joined(subject.cases), joined(subject.shapes)};
 }
 
 }  // namespace
@@ -198,10 +198,11 @@ void allow_children() {
 }
 
 std::optional<int> run_as_child(std::span<const std::string> words) {
-    if (words.size() < 4 || words[0] != kChild) return std::nullopt;
-    const std::string &what = words[1], &rig = words[2];
+    if (words.size() < 5 || words[0] != kChild) return std::nullopt;
+    const std::string &what = words[1], &rig = words[2], &gpus = words[3];
+    words = words.subspan(1);
     const fs::path manifest = words[3];
-    if (what == "table") return run_table(rig, manifest, words.size() > 4 ? words[4] : "");
+    if (what == "table") return run_table(rig, gpus, manifest, words.size() > 4 ? words[4] : "");
     if (words.size() < 8) return kExitUsage;
     const int output = take_output();
     try {
@@ -210,7 +211,7 @@ std::optional<int> run_as_child(std::span<const std::string> words) {
             return kExitDone;
         }
         const bool is_device = what == "device" && words.size() == 12;
-        Loaded loaded(rig, manifest, words[4], is_device ? words[10] : "");
+        Loaded loaded(rig, gpus, manifest, words[4], is_device ? words[10] : "");
         if (!words[5].empty()) loaded.setting.cases = split(words[5], '\t');
         if (!words[6].empty()) {
             for (const std::string& shape : split(words[6], '\t'))
@@ -240,7 +241,8 @@ std::optional<int> run_as_child(std::span<const std::string> words) {
     }
 }
 
-TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& rig, const fs::path& config) {
+TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& rig, const std::string& gpus,
+                       const fs::path& config) {
     TriedPlugin tried;
     bool usable = false;
     const auto take = [&](std::string_view line) {
@@ -257,8 +259,8 @@ TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& 
         usable = usable || words[0] == "usable";
     };
     const conformance::ChildEnd end = conformance::run_child(
-        {std::string(kChild), "table", rig ? rig->string() : "", manifest.string(), config.string()}, kChildSilence,
-        take);
+        {std::string(kChild), "table", rig ? rig->string() : "", gpus, manifest.string(), config.string()},
+        kChildSilence, take);
     if (!tried.failure.empty() || (usable && end.exit_code == 0)) return tried;
     const std::string said = last_words(end.errors);
     tried.failure =
@@ -273,7 +275,7 @@ void try_plugins_in_children(TriedFirst which, const std::optional<fs::path>& ri
         std::error_code error;
         if (which == TriedFirst::kUnknown && (is_own(plugin) || (!known.empty() && fs::exists(known, error))))
             return std::string();
-        std::string why = try_plugin(plugin.path, rig, config.file).failure;
+        std::string why = try_plugin(plugin.path, rig, "cuda", config.file).failure;
         if (which == TriedFirst::kEvery) return why;
         if (!why.empty()) {
             log().warn("the plugin {} ({}) is not used: {}", plugin.manifest.name, printable(plugin.path.string()),

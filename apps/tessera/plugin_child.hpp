@@ -39,9 +39,10 @@ struct TriedPlugin {
     uint32_t layouts = 0;
     bool for_plans_only = false;  // its kernels cannot run here
 };
-// `config`: of the configuration, which may describe devices of its own; empty: none.
+// `gpus`: of which kind those of the rig are. `config`: the configuration, which may limit or split devices; empty:
+// none.
 TriedPlugin try_plugin(const std::filesystem::path& manifest, const std::optional<std::filesystem::path>& rig,
-                       const std::filesystem::path& config = {});
+                       const std::string& gpus, const std::filesystem::path& config = {});
 
 enum class TriedFirst {
     kEvery,
@@ -56,6 +57,7 @@ void try_plugins_in_children(TriedFirst which, const std::optional<std::filesyst
 struct TestSubject {
     std::filesystem::path manifest, reference;
     std::optional<std::filesystem::path> rig;
+    std::string gpus = "cuda";                                  // of which kind those of the rig are
     std::optional<std::filesystem::path> owner = std::nullopt;  // on whose devices its kernels are tested
     std::vector<std::string> cases = {};   // only cases whose name contains one of these; empty: all
     std::vector<std::string> shapes = {};  // of cases, as conformance::parse_shape takes them; empty: those that are

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 namespace tessera {
 namespace {
@@ -32,19 +33,35 @@ void split_matmul_group(const tsr_node& node, const tsr_lowering_options&, const
     }
 }
 
+// Of a network's gate and up, in place of gate.
+tsr_value activated(const tsr_node& node, const Builder& b, tsr_value gate, tsr_value up) {
+    std::vector<tsr_attribute> attributes;
+    for (const char* name : {"activation", "limit", "alpha"}) {
+        if (const tsr_attribute* one = sdk::find_attribute(node, name)) attributes.push_back(*one);
+    }
+    return attributes.empty() ? b.add(TSR_OP_SILU_MUL, part(node, "silu").c_str(), {gate, up}, {}, gate)
+                              : b.add(TSR_OP_GLU, part(node, "glu").c_str(), std::vector{gate, up}, attributes, gate);
+}
+
 void split_gated_ffn(const tsr_node& node, const tsr_lowering_options&, const Builder& b) {
+    const auto biased = [&](tsr_value x, uint32_t bias, const char* name) {
+        return b.input(bias) == 0 ? x : b.add(TSR_OP_ADD, part(node, name).c_str(), {x, b.input(bias)}, {}, x);
+    };
     const auto both =
         b.add_many(TSR_OP_MATMUL_GROUP, part(node, "gate_up").c_str(), {b.input(0), b.input(1), b.input(2)}, 2);
-    const tsr_value hidden = b.add(TSR_OP_SILU_MUL, part(node, "silu").c_str(), {both[0], both[1]}, {}, both[0]);
-    b.output(0, b.add(TSR_OP_MATMUL, part(node, "down").c_str(), {hidden, b.input(3)}));
+    const tsr_value hidden = activated(node, b, biased(both[0], 4, "gate_bias"), biased(both[1], 5, "up_bias"));
+    b.output(0, biased(b.add(TSR_OP_MATMUL, part(node, "down").c_str(), {hidden, b.input(3)}), 6, "down_bias"));
 }
 
 void split_moe_ffn(const tsr_node& node, const tsr_lowering_options&, const Builder& b) {
     const tsr_value ids = b.input(1);
-    const tsr_value gate = b.add(TSR_OP_MATMUL_ID, part(node, "gate").c_str(), {b.input(0), b.input(3), ids});
-    const tsr_value up = b.add(TSR_OP_MATMUL_ID, part(node, "up").c_str(), {b.input(0), b.input(4), ids});
-    const tsr_value hidden = b.add(TSR_OP_SILU_MUL, part(node, "silu").c_str(), {gate, up}, {}, gate);
-    const tsr_value down = b.add(TSR_OP_MATMUL_ID, part(node, "down").c_str(), {hidden, b.input(5), ids});
+    const auto product = [&](const char* name, tsr_value x, uint32_t weight) {
+        const tsr_value y = b.add(TSR_OP_MATMUL_ID, part(node, name).c_str(), {x, b.input(weight), ids});
+        const tsr_value bias = b.input(weight + 3);
+        return bias == 0 ? y : b.add(TSR_OP_ADD_ID, (part(node, name) + "_bias").c_str(), {y, bias, ids}, {}, y);
+    };
+    const tsr_value gate = product("gate", b.input(0), 3), up = product("up", b.input(0), 4);
+    const tsr_value down = product("down", activated(node, b, gate, up), 5);
     b.output(0, b.add(TSR_OP_WEIGHTED_SUM, part(node, "sum").c_str(), {down, b.input(2)}));
 }
 

@@ -101,12 +101,22 @@ void infer_matmul_group(const tsr_node& node, tsr_tensor* const* out) {
     }
 }
 
+// One row an expert, or one.
+void require_bias(const tsr_node& node, uint32_t index, int64_t length, int64_t experts) {
+    if (!sdk::has_input(node, index)) return;
+    const tsr_tensor& bias = floats(node, index);
+    require(bias.dims[0] == length && bias.dims[1] == experts, "a bias does not fit its matrix");
+}
+
 void infer_gated_ffn(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
     const tsr_tensor &gate = input(node, 1), &up = input(node, 2), &down = input(node, 3);
     require(x.rank == 2 && gate.rank == 2 && same_dims(gate, up) && gate.dims[0] == x.dims[0],
             "gate and up do not fit");
     require(down.rank == 2 && down.dims[0] == gate.dims[1], "down does not fit gate");
+    require_bias(node, 4, gate.dims[1], 1);
+    require_bias(node, 5, gate.dims[1], 1);
+    require_bias(node, 6, down.dims[1], 1);
     dense(*out[0], {down.dims[1], x.dims[1]}, x.range);
 }
 
@@ -119,6 +129,14 @@ void infer_matmul_id(const tsr_node& node, tsr_tensor* const* out) {
     require(rows(x) == rows(ids) && x.range == ids.range, "rows of input and ids differ");
     require(x.rank == 2 || (x.rank == 3 && x.dims[1] == ids.dims[0]), "expected rows [k, R] or [k, K, R]");
     dense(*out[0], {weight.dims[1], ids.dims[0], rows(x)}, x.range);
+}
+
+void infer_add_id(const tsr_node& node, tsr_tensor* const* out) {
+    const tsr_tensor &x = floats(node, 0), &bias = floats(node, 1), &ids = indices(node, 2);
+    require(x.rank == 3 && bias.rank == 2 && bias.dims[0] == x.dims[0], "expected rows [n, K, R] and a bias [n, E]");
+    require(ids.rank == 2 && ids.dims[0] == x.dims[1] && ids.dims[1] == x.dims[2] && x.range == ids.range,
+            "rows of input and ids differ");
+    like(*out[0], x);
 }
 
 void infer_weighted_sum(const tsr_node& node, tsr_tensor* const* out) {
@@ -138,6 +156,9 @@ void infer_moe_ffn(const tsr_node& node, tsr_tensor* const* out) {
             "rows, ids and weights differ");
     require(gate.rank == 3 && same_dims(gate, up) && gate.dims[0] == x.dims[0], "gate and up do not fit");
     require(down.rank == 3 && down.dims[0] == gate.dims[1] && down.dims[2] == gate.dims[2], "down does not fit gate");
+    require_bias(node, 6, gate.dims[1], gate.dims[2]);
+    require_bias(node, 7, gate.dims[1], gate.dims[2]);
+    require_bias(node, 8, down.dims[1], down.dims[2]);
     dense(*out[0], {down.dims[1], x.dims[1]}, x.range);
 }
 
@@ -289,6 +310,7 @@ std::span<const tsr_operator* const> builtin_operators() {
         op<infer_matmul_group>(TSR_OP_MATMUL_GROUP, 0),
         op<infer_gated_ffn>(TSR_OP_GATED_FFN),
         op<infer_matmul_id>(TSR_OP_MATMUL_ID),
+        op<infer_add_id>(TSR_OP_ADD_ID),
         op<infer_weighted_sum>(TSR_OP_WEIGHTED_SUM),
         op<infer_moe_ffn>(TSR_OP_MOE_FFN),
         op<infer_moe_route>(TSR_OP_MOE_ROUTE, 2),
@@ -298,6 +320,7 @@ std::span<const tsr_operator* const> builtin_operators() {
         op<infer_add_mul>(TSR_OP_ADD),
         op<infer_add_mul>(TSR_OP_MUL),
         op<infer_silu_mul>(TSR_OP_SILU_MUL),
+        op<infer_silu_mul>(TSR_OP_GLU),
         op<infer_hadamard>(TSR_OP_HADAMARD),
         op<infer_convert>(TSR_OP_CONVERT),
         op<infer_transpose>(TSR_OP_TRANSPOSE),

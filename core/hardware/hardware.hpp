@@ -22,13 +22,13 @@ namespace tessera {
 // device whose driver does not say.
 std::vector<std::optional<uint64_t>> free_gpu_memory(std::span<const tsr_device_info* const> devices);
 
-// Kinds of devices that are found or described; plugins may be made for others, too.
-inline constexpr std::array<std::string_view, 3> kDeviceKinds = {"cpu", "cuda", "simulated"};
+// Kinds of devices that are found; plugins may be made for others, too.
+inline constexpr std::array<std::string_view, 2> kDeviceKinds = {"cpu", "cuda"};
 
 // A device in owned strings; the fields are those of tsr_device_info. `index` is given by Hardware.
 struct DeviceDescription {
-    std::string kind;  // "cpu", "cuda", "simulated"
-    std::string id;    // as users write it: "CPU", "CUDA0", "SIM0"
+    std::string kind;  // "cpu", "cuda"
+    std::string id;    // as users write it: "CPU", "CUDA0"
     std::string name;
     uint32_t compute_capability = 0;  // 100 * major + 10 * minor
     uint64_t memory_bytes = 0;
@@ -62,10 +62,9 @@ class Hardware {
     // but std::bad_alloc.
     static Hardware detect();
 
-    // A machine described by a file; its GPUs have the ids that real ones would have ("CUDA0") and, unless the file
-    // says kind = "simulated", the kind of real ones. Throws what File throws, or Error(TSR_CORRUPT_DATA) naming file,
-    // line and key.
-    static Hardware from_rig(const std::filesystem::path& file);
+    // A machine described by a file; its GPUs have the ids that real ones would have ("CUDA0"), and are of kind
+    // `gpus`. Throws what File throws, or Error(TSR_CORRUPT_DATA) naming file, line and key.
+    static Hardware from_rig(const std::filesystem::path& file, const std::string& gpus = "cuda");
 
     // `devices` begin with the one CPU and have ids that differ; throws Error(TSR_INVALID_ARGUMENT) otherwise.
     explicit Hardware(std::vector<DeviceDescription> devices);

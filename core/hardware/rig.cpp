@@ -122,16 +122,14 @@ std::string compute_capability_text(uint32_t capability) {
     return fmt::format("{}.{}", capability / 100, capability % 100 / 10);
 }
 
-Hardware Hardware::from_rig(const std::filesystem::path& path) {
+Hardware Hardware::from_rig(const std::filesystem::path& path, const std::string& gpus) {
     const TomlFile toml = TomlFile::read(path);
     TomlFile::Table root = toml.root();
     std::vector<DeviceDescription> devices{read_cpu(root.need(root.table("cpu"), "cpu"))};
     root.ignore("measured");  // notes of what others needed on the machine
     for (TomlFile::Table& table : root.tables("gpu")) {
         DeviceDescription gpu = read_gpu(table);
-        gpu.kind = table.string("kind").value_or("cuda");
-        if (gpu.kind != "cuda" && gpu.kind != "simulated")
-            table.reject("kind", "expected \"cuda\" or \"simulated\", found \"" + gpu.kind + '"');
+        gpu.kind = gpus;
         const int64_t count = table.integer("count", 1, kMaxGpus).value_or(1);
         table.finish();
         for (int64_t i = 0; i < count; ++i) {

@@ -3,7 +3,10 @@
 
 #include <tessera/ops.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <numbers>
 #include <utility>
 
 namespace tessera {
@@ -20,6 +23,22 @@ std::vector<tsr_attribute> rope_attributes(const Rope& rope, RopePrefix prefix) 
                                           {"beta_slow", "rope_beta_slow"},
                                           {"original_context", "rope_original_context"}};
     const auto name = [&](size_t i) { return kNames[i][prefix == RopePrefix::kRope]; };
+    if (rope.ext_factor != 0 && !rope.whole_ramp && prefix == RopePrefix::kNone) {
+        // The pair that turns so many times within the context that the model was trained for first.
+        const auto pair = [&](double turns) {
+            return static_cast<double>(rope.dimensions) *
+                   std::log(static_cast<double>(rope.original_context) / (turns * 2 * std::numbers::pi)) /
+                   (2 * std::log(rope.base));
+        };
+        const auto last = static_cast<double>(rope.dimensions - 1);
+        return {attribute(name(0), rope.mode == RopeMode::kNeox ? "neox" : "norm"),
+                attribute(name(1), rope.base),
+                attribute(name(2), rope.freq_scale),
+                attribute(name(3), rope.ext_factor),
+                attribute(name(4), rope.attn_factor),
+                attribute("ramp_low", std::max(0.0, pair(rope.beta_fast))),
+                attribute("ramp_high", std::min(last, pair(rope.beta_slow)))};
+    }
     return {attribute(name(0), rope.mode == RopeMode::kNeox ? "neox" : "norm"),
             attribute(name(1), rope.base),
             attribute(name(2), rope.freq_scale),

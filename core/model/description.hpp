@@ -27,6 +27,7 @@ struct Rope {
     double beta_fast = 32.0;
     double beta_slow = 1.0;
     int64_t original_context = 0;
+    bool whole_ramp = true;  // YaRN's ramp begins and ends at whole pairs
     // Frequencies are divided by the factors of one of two tables (LongRoPE, arXiv 2402.13753): for contexts up to so
     // many tokens, and for longer ones. 0: there are no such tables.
     int64_t short_context = 0;
@@ -78,7 +79,14 @@ struct Attention {
 // snapshots, or nothing.
 enum class CacheKind : uint8_t { kAllTokens, kWindow, kState, kNone };
 
-enum class Activation : uint8_t { kSilu, kGelu, kClampedSwiglu };
+// Of gate and up, a gated linear unit (op "glu" of tessera/ops.h).
+enum class Activation : uint8_t { kSilu, kGelu, kSwigluOai };
+struct Unit {
+    Activation activation = Activation::kSilu;
+    double limit = 0;  // of what is clamped; 0: nothing is
+
+    bool operator==(const Unit&) const = default;
+};
 
 enum class Gating : uint8_t { kSoftmax, kSigmoid, kSqrtSoftplus };
 
@@ -92,15 +100,15 @@ struct Experts {
     Gating gating = Gating::kSoftmax;
     bool normalize = false;
     double scale = 1.0;
+    Unit unit, shared_unit;
     bool biased = false;        // biases of the router and of the matrices
     int64_t shared_length = 0;  // of the hidden row of all shared experts together; 0: there are none
     bool shared_gate = false;   // what shared experts give is multiplied with a sigmoid
 };
 
 struct FeedForward {
-    int64_t length = 0;  // of the hidden row; 0: the metadata do not say
-    Activation activation = Activation::kSilu;
-    double clamp = 0;                // of gate and up; 0: none
+    int64_t length = 0;              // of the hidden row; 0: the metadata do not say
+    Unit unit;                       // of the dense network
     bool fused_gate_up = false;      // gate and, after it, up are one matrix, which is called up
     std::optional<Experts> experts;  // in place of the dense network
 };

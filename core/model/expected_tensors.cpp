@@ -103,12 +103,21 @@ void ExpectedTensors::add_feed_forward(const FeedForward& feed_forward, int64_t 
     const Experts& experts = *feed_forward.experts;
     const int64_t n = experts.count, f = experts.length, shared = experts.shared_length;
     add(TensorPart::kRouter, layer, {e, n});
+    if (experts.biased) add_vector(TensorPart::kRouterBias, layer, n);
     add_vector(TensorPart::kSelectionBias, layer, n, Presence::kEverywhere);
     add(TensorPart::kGateExperts, layer, {e, f, n});
     part_of(TensorPart::kGateUpExperts, 0, 2 * f);
     add(TensorPart::kUpExperts, layer, {e, f, n});
     part_of(TensorPart::kGateUpExperts, f, 2 * f);
     add(TensorPart::kDownExperts, layer, {f, e, n});
+    if (experts.biased) {
+        const auto biases = [&](TensorPart part, int64_t length) {
+            add({part, layer, "", "", {length, n}, {}, Presence::kRequired, true});
+        };
+        biases(TensorPart::kGateExpertsBias, f);
+        biases(TensorPart::kUpExpertsBias, f);
+        biases(TensorPart::kDownExpertsBias, e);
+    }
     if (shared == 0) return;
     add(TensorPart::kGateShared, layer, {e, shared});
     add(TensorPart::kUpShared, layer, {e, shared});

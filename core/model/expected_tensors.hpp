@@ -24,7 +24,7 @@ struct ExpectedTensor {
     std::vector<int64_t> dims;    // fastest first; trailing ones of 1 may be missing in the file
     std::vector<int64_t> joined;  // the same with the last two as one, which some tools write; empty: not accepted
     Presence presence = Presence::kRequired;
-    bool vector = false;  // f32, f16 or bf16, which ops want as f32
+    bool vector = false;  // f32, f16 or bf16, which ops want as f32: a row, or one for each expert
     // A tensor of which it may be the rows, or elements, from `first` on, of `fused_rows`; "": none.
     std::string fused;
     int64_t first = 0, fused_rows = 0;

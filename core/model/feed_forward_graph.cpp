@@ -3,6 +3,9 @@
 #include <tessera/ops.h>
 
 #include <array>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace tessera {
 
@@ -10,33 +13,32 @@ using sdk::attribute;
 
 Value GraphBuilder::feed_forward(int64_t layer, const FeedForward& described, Value x) {
     if (described.experts) return experts(layer, *described.experts, x);
-    const Value gate_bias = weights_.get(TensorPart::kGateBias, layer);
-    const Value up_bias = weights_.get(TensorPart::kUpBias, layer);
-    const Value down =
-        gate_bias || up_bias
-            ? biased_network(layer, x, gate_bias, up_bias)
-            : graph_.add_one(TSR_OP_GATED_FFN, in_layer(layer, "ffn"),
-                             {x, weights_.get(TensorPart::kGate, layer), weights_.get(TensorPart::kUp, layer),
-                              weights_.get(TensorPart::kDown, layer)});
-    return add_bias(down, TensorPart::kDownBias, layer, "ffn_down");
+    return network(TSR_OP_GATED_FFN, in_layer(layer, "ffn"),
+                   {x, weights_.get(TensorPart::kGate, layer), weights_.get(TensorPart::kUp, layer),
+                    weights_.get(TensorPart::kDown, layer)},
+                   {weights_.get(TensorPart::kGateBias, layer), weights_.get(TensorPart::kUpBias, layer),
+                    weights_.get(TensorPart::kDownBias, layer)},
+                   described.unit);
 }
 
-// gated_ffn in its parts, between which there is room for biases.
-Value GraphBuilder::biased_network(int64_t layer, Value x, Value gate_bias, Value up_bias) {
-    const auto name = [&](const char* part) { return in_layer(layer, part); };
-    const auto both = graph_.add(TSR_OP_MATMUL_GROUP, name("ffn_gate_up"),
-                                 {x, weights_.get(TensorPart::kGate, layer), weights_.get(TensorPart::kUp, layer)});
-    Value gate = both[0], up = both[1];
-    if (gate_bias) gate = graph_.add_one(TSR_OP_ADD, name("ffn_gate_bias"), {gate, gate_bias});
-    if (up_bias) up = graph_.add_one(TSR_OP_ADD, name("ffn_up_bias"), {up, up_bias});
-    const Value active = graph_.add_one(TSR_OP_SILU_MUL, name("ffn_act"), {gate, up});
-    return graph_.add_one(TSR_OP_MATMUL, name("ffn_down"), {active, weights_.get(TensorPart::kDown, layer)});
+Value GraphBuilder::network(const char* op, std::string name, std::vector<Value> operands,
+                            const std::array<Value, 3>& biases, const Unit& unit) {
+    constexpr const char* kActivations[] = {"silu", "gelu", "swiglu_oai"};
+    std::vector<tsr_attribute> attributes;
+    if (unit != Unit{})
+        attributes.push_back(attribute("activation", kActivations[static_cast<size_t>(unit.activation)]));
+    if (unit.limit != 0) attributes.push_back(attribute("limit", unit.limit));
+    // Where there is nothing of both, a node is one that any kernel takes.
+    if (!attributes.empty() || biases != std::array<Value, 3>{})
+        operands.insert(operands.end(), biases.begin(), biases.end());
+    return graph_.add(op, std::move(name), std::move(operands), attributes).front();
 }
 
 Value GraphBuilder::experts(int64_t layer, const Experts& e, Value x) {
     const auto name = [&](const char* part) { return in_layer(layer, part); };
     const Value logits =
-        graph_.add_one(TSR_OP_MATMUL, name("ffn_gate_inp"), {x, weights_.get(TensorPart::kRouter, layer)});
+        add_bias(graph_.add_one(TSR_OP_MATMUL, name("ffn_gate_inp"), {x, weights_.get(TensorPart::kRouter, layer)}),
+                 TensorPart::kRouterBias, layer, "ffn_gate_inp");
     const Value bias = weights_.get(TensorPart::kSelectionBias, layer);
     const tsr_attribute route[] = {
         attribute("used", e.used),
@@ -49,9 +51,12 @@ Value GraphBuilder::experts(int64_t layer, const Experts& e, Value x) {
         attribute("keep_ratio", limits_.experts.ratio)};
     const auto chosen = graph_.add(TSR_OP_MOE_ROUTE, name("ffn_route"), {logits, bias}, route);
     const Value sum =
-        graph_.add_one(TSR_OP_MOE_FFN, name("ffn_experts"),
-                       {x, chosen[0], chosen[1], weights_.get(TensorPart::kGateExperts, layer),
-                        weights_.get(TensorPart::kUpExperts, layer), weights_.get(TensorPart::kDownExperts, layer)});
+        network(TSR_OP_MOE_FFN, name("ffn_experts"),
+                {x, chosen[0], chosen[1], weights_.get(TensorPart::kGateExperts, layer),
+                 weights_.get(TensorPart::kUpExperts, layer), weights_.get(TensorPart::kDownExperts, layer)},
+                {weights_.get(TensorPart::kGateExpertsBias, layer), weights_.get(TensorPart::kUpExpertsBias, layer),
+                 weights_.get(TensorPart::kDownExpertsBias, layer)},
+                e.unit);
     if (e.shared_length == 0) return sum;
     return graph_.add_one(TSR_OP_ADD, name("ffn_sum"), {sum, shared_experts(layer, e, x)});
 }
@@ -59,9 +64,10 @@ Value GraphBuilder::experts(int64_t layer, const Experts& e, Value x) {
 Value GraphBuilder::shared_experts(int64_t layer, const Experts& e, Value x) {
     const auto name = [&](const char* part) { return in_layer(layer, part); };
     const Value given =
-        graph_.add_one(TSR_OP_GATED_FFN, name("ffn_shared"),
-                       {x, weights_.get(TensorPart::kGateShared, layer), weights_.get(TensorPart::kUpShared, layer),
-                        weights_.get(TensorPart::kDownShared, layer)});
+        network(TSR_OP_GATED_FFN, name("ffn_shared"),
+                {x, weights_.get(TensorPart::kGateShared, layer), weights_.get(TensorPart::kUpShared, layer),
+                 weights_.get(TensorPart::kDownShared, layer)},
+                {}, e.shared_unit);
     if (!e.shared_gate) return given;
     // One expert that is always chosen, whose weight is the sigmoid of its logit.
     const Value logit =

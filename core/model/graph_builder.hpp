@@ -4,6 +4,7 @@
 #include "core/model/build_graph.hpp"
 #include "core/model/weights.hpp"
 
+#include <array>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -39,7 +40,9 @@ class GraphBuilder {
 
     // Rows [embedding, R] -> the same.
     Value feed_forward(int64_t layer, const FeedForward& feed_forward, Value x);
-    Value biased_network(int64_t layer, Value x, Value gate_bias, Value up_bias);
+    // The op gated_ffn or moe_ffn. biases: of gate, up and down, 0 where there is none.
+    Value network(const char* op, std::string name, std::vector<Value> operands, const std::array<Value, 3>& biases,
+                  const Unit& unit);
     Value experts(int64_t layer, const Experts& experts, Value x);
     Value shared_experts(int64_t layer, const Experts& experts, Value x);
 

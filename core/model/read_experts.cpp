@@ -8,7 +8,7 @@ namespace tessera {
 namespace {
 
 // Numbers of expert_gating_func in files.
-constexpr int64_t kNotGiven = 0, kSoftmax = 1, kSigmoid = 2;
+constexpr int64_t kNotGiven = 0, kSoftmax = 1, kSigmoid = 2, kSoftmaxOfChosen = 3;
 
 // In one of the layers that are computed.
 bool has_selection_bias(const ModelFile& model, int64_t layers) {
@@ -24,11 +24,11 @@ bool has_selection_bias(const ModelFile& model, int64_t layers) {
 // Only the gating by sigmoids (DeepSeek-V3, arXiv 2412.19437) has a bias on selection.
 Gating read_gating(ModelFile& model, bool biased, std::optional<Gating> otherwise) {
     const int64_t given = model.find_count("expert_gating_func", 0).value_or(kNotGiven);
-    if (given == kSoftmax) return Gating::kSoftmax;
+    if (given == kSoftmax || given == kSoftmaxOfChosen) return Gating::kSoftmax;
     if (given == kSigmoid) return Gating::kSigmoid;
     if (given != kNotGiven) {
-        fail(TSR_UNSUPPORTED, "{}: {} is {}; 1 (softmax) and 2 (sigmoid) are known", model.source(),
-             model.key("expert_gating_func"), given);
+        fail(TSR_UNSUPPORTED, "{}: {} is {}; 1 (softmax), 2 (sigmoid) and 3 (softmax of the chosen) are known",
+             model.source(), model.key("expert_gating_func"), given);
     }
     if (otherwise) {
         model.say_default("expert_gating_func", *otherwise == Gating::kSigmoid ? "2 (sigmoid)" : "1 (softmax)");
@@ -63,8 +63,10 @@ std::optional<Experts> read_experts(ModelFile& model, int64_t layers, const Expe
     experts.gating = read_gating(model, biased, defaults.gating);
     if (experts.gating == Gating::kSigmoid && !biased)
         model.note("exp_probs_b.bias is not in the file: experts are selected by their weights alone");
-    experts.normalize =
-        model.or_said("expert_weights_norm", model.find_bool("expert_weights_norm"), defaults.normalize);
+    // The softmax of the chosen logits is that of all, normalised.
+    const auto normalize = model.find_bool("expert_weights_norm");
+    experts.normalize = model.find_count("expert_gating_func", 0) == kSoftmaxOfChosen ||
+                        model.or_said("expert_weights_norm", normalize, defaults.normalize);
     experts.scale = model.or_said("expert_weights_scale", model.find_number("expert_weights_scale"), 1.0);
     return experts;
 }

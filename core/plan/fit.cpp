@@ -28,9 +28,11 @@ uint64_t context_bytes(Devices devices, DeviceIndex device) {
     const tsr_device_info card = whole_card(devices, device);
     if (std::string_view(card.kind) != "cuda" || card.memory_bytes == 0) return 0;
     // By default a thread has 1 KiB of stack, which the driver allocates for as many threads as the card can hold: at
-    // most 2048 a multiprocessor. The rest is code, the context's own data and what it keeps for calls of the device.
-    constexpr uint64_t kMiB = 1 << 20, kContext = 150 * kMiB, kStacks = 2 * kMiB;
-    const uint64_t bytes = std::min(card.memory_bytes / 8, kContext + card.processors * kStacks);
+    // most 2048 a multiprocessor. The rest is code, the context's own data and what it keeps for calls of the device:
+    // assumed, but for 9.0, where all was 538 MiB with 132 multiprocessors (H200, driver 580, 2026-11-27).
+    constexpr uint64_t kMiB = 1 << 20, kStacks = 2 * kMiB;
+    const uint64_t rest = (card.compute_capability >= 900 ? 280 : 150) * kMiB;
+    const uint64_t bytes = std::min(card.memory_bytes / 8, rest + card.processors * kStacks);
     const double share = static_cast<double>(devices[device]->memory_bytes) / static_cast<double>(card.memory_bytes);
     return static_cast<uint64_t>(std::ceil(share * static_cast<double>(bytes)));
 }

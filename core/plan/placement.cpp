@@ -405,10 +405,11 @@ bool Placement::layers_on_devices(const Graph& model) const {
 std::vector<bool> find_experts(const Graph& model) {
     std::vector<bool> experts(model.storage_count(), false);
     for (const Node& node : model.nodes()) {
-        if (node.op != "moe_ffn" && node.op != "matmul_id") continue;
+        const bool network = node.op == "moe_ffn";  // of which biases lie with their matrices
+        if (!network && node.op != "matmul_id") continue;
         for (const Value value : node.inputs) {
             const tsr_tensor& t = model.tensor(value);
-            if (value && t.role == TSR_ROLE_WEIGHT && t.rank == 3) experts[model.storage_of(value)] = true;
+            if (value && t.role == TSR_ROLE_WEIGHT && (network || t.rank == 3)) experts[model.storage_of(value)] = true;
         }
     }
     return experts;

@@ -35,12 +35,13 @@ int64_t experts_of(const Graph& graph, const Node& node) {
 // Rows are copied whole, and the result's whole rows come back; experts lie one after the other in whole groups of
 // rows, which are unpacked apart from each other.
 bool can_be_cut(const Plan& plan, const Registry& registry, const PlannedNode& planned, const Node& node) {
+    // With biases or another activation it is another network than that of the parts.
+    if (!node.attributes.empty() || node.inputs.size() != Operands::kY) return false;
     const Graph& graph = plan.graph;
     const tsr_tensor& y = graph.tensor(operand(node, Operands::kY));
     const Storage& result = storage_of(graph, node, Operands::kY);
     if (y.offset != 0 || y.rank != 2 || static_cast<uint64_t>(y.dims[0]) * sizeof(float) != result.row_bytes)
         return false;
-    if (!node.attributes.empty()) return false;
     for (uint32_t index = Operands::kFirstMatrix; index < Operands::kY; ++index) {
         const tsr_tensor& matrices = graph.tensor(operand(node, index));
         const Storage& storage = storage_of(graph, node, index);

@@ -16,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kMaxThreads = 4096;
-constexpr size_t kMaxSimulated = 64;
 constexpr size_t kMaxLogical = 16;
 
 void read_plugins(TomlFile::Table table, Config& config) {
@@ -82,20 +81,6 @@ void read_devices(TomlFile::Table table, Config& config) {
     }
 }
 
-void read_simulated(TomlFile::Table table, Config& config) {
-    DeviceDescription gpu = read_gpu(table);
-    gpu.kind = "simulated";
-    const int64_t count = table.integer("count", 1, kMaxSimulated).value_or(1);
-    table.finish();
-    for (int64_t i = 0; i < count; ++i) {
-        if (config.simulated.size() == kMaxSimulated) {
-            table.reject("count", fmt::format("makes more than {} simulated devices", kMaxSimulated));
-        }
-        gpu.id = fmt::format("SIM{}", config.simulated.size());
-        config.simulated.push_back(gpu);
-    }
-}
-
 void read_placement(TomlFile::Table table, Config& config) {
     PlacementRule rule;
     rule.pattern = table.need(table.string("tensors"), "tensors");
@@ -117,7 +102,6 @@ Config read(const TomlFile& toml, const fs::path& file) {
     config.threads = static_cast<uint32_t>(root.integer("threads", 0, kMaxThreads).value_or(0));
     if (const auto table = root.table("plugins")) read_plugins(*table, config);
     if (const auto table = root.table("devices")) read_devices(*table, config);
-    for (const TomlFile::Table& table : root.tables("simulated")) read_simulated(table, config);
     for (const TomlFile::Table& table : root.tables("placement")) read_placement(table, config);
     root.finish();
     return config;
@@ -164,7 +148,6 @@ void need_device(const Config& config, const Hardware& hardware, std::string_vie
 
 void apply(const Config& config, Hardware& hardware) {
     if (hardware.is_rig()) return;
-    for (const DeviceDescription& device : config.simulated) hardware.add(device);
     if (config.threads > 0) hardware.set_threads(config.threads);
     for (const auto& [id, device] : config.devices) {
         need_device(config, hardware, fmt::format("[devices.{}]", printable(id)), id);

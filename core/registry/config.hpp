@@ -41,7 +41,6 @@ struct Config {
     std::optional<std::vector<std::string>> allowed_sha256;  // if given, no other library is mapped
 
     std::map<std::string, DeviceConfig, std::less<>> devices;  // by id
-    std::vector<DeviceDescription> simulated;                  // devices to offer beside the real ones
     uint32_t threads = 0;                                      // 0: the physical cores
     std::vector<PlacementRule> placement;                      // the first that matches counts
 };
@@ -56,9 +55,9 @@ Config parse_config(std::string_view text, const std::filesystem::path& file);
 // /etc/tessera/config.toml; nothing if neither exists.
 std::optional<std::filesystem::path> default_config_file();
 
-// Adds the simulated devices of the config to `hardware`, sets its threads, applies memory limits and splits GPUs into
-// logical devices. Throws Error(TSR_NOT_FOUND) if the config names a device that does not exist, and
-// Error(TSR_INVALID_ARGUMENT) if parts of a GPU ask for more memory than it has.
+// Sets the threads of `hardware`, applies memory limits and splits GPUs into logical devices. Throws
+// Error(TSR_NOT_FOUND) if the config names a device that does not exist, and Error(TSR_INVALID_ARGUMENT) if parts of a
+// GPU ask for more memory than it has.
 void apply(const Config& config, Hardware& hardware);
 
 }  // namespace tessera

@@ -210,9 +210,7 @@ void Registry::note_unknown_kinds(size_t record) {
     for (const std::string_view kind : kinds) {
         if (std::ranges::find(kDeviceKinds, kind) != kDeviceKinds.end()) continue;
         records_[record].left_out.push_back(
-            fmt::format("what is for devices of kind {}: this version finds none of them, only cuda ones, and "
-                        "simulated ones that the configuration or a rig file describes",
-                        kind));
+            fmt::format("what is for devices of kind {}: this version finds none of them, only cuda ones", kind));
     }
 }
 

@@ -66,7 +66,6 @@ std::string gpu_text(const tsr_device_info& gpu) {
     for (const char* more : {gpu.link, gpu.pci_id}) {
         if (*more) text += ", " + printable(more);
     }
-    if (std::string_view(gpu.kind) == "simulated") text += ", simulated";
     return wrapped(text, 0, 2) + "\n";
 }
 

@@ -121,9 +121,9 @@ std::vector<Notice> idle_names(const CommonSettings& settings, const Config& con
             note("none of its plugins is used", {{AdviceCode::kSeeWhyNotUsed, ""}});
         }
     }
-    if (hardware.is_rig() && (config.threads || !config.devices.empty() || !config.simulated.empty()))
-        lines.emplace_back(fmt::format("{}: threads, devices and simulated are those of this machine, not of the rig",
-                                       config.file.string()));
+    if (hardware.is_rig() && (config.threads || !config.devices.empty()))
+        lines.emplace_back(
+            fmt::format("{}: threads and devices are those of this machine, not of the rig", config.file.string()));
     for (const std::string& name : config.off) {
         if (std::ranges::find(names, name) != names.end()) continue;
         lines.emplace_back(fmt::format("{}: plugins.off: there is no plugin '{}'{}", config.file.string(),

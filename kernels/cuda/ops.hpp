@@ -70,6 +70,8 @@ inline const Build& build_of(const tsr_kernel* kernel) noexcept {
     X(add)                      \
     X(mul)                      \
     X(silu_mul)                 \
+    X(glu)                      \
+    X(add_id)                   \
     X(weighted_sum)             \
     X(rope)                     \
     X(cache_write)              \

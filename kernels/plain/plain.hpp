@@ -50,6 +50,8 @@ void plan_moe_route(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan,
     X(TSR_OP_ADD, plan_of<cpu::check_add>, run_add)                                           \
     X(TSR_OP_MUL, plan_of<cpu::check_mul>, run_mul)                                           \
     X(TSR_OP_SILU_MUL, plan_of<cpu::check_silu_mul>, run_silu_mul)                            \
+    X(TSR_OP_GLU, plan_of<cpu::check_glu_op>, run_glu)                                        \
+    X(TSR_OP_ADD_ID, plan_of<cpu::check_add_id>, run_add_id)                                  \
     X(TSR_OP_HADAMARD, plan_of<cpu::check_hadamard>, run_hadamard)                            \
     X(TSR_OP_CONVERT, plan_of<cpu::check_convert>, run_convert)                               \
     X(TSR_OP_TRANSPOSE, plan_of<cpu::check_transpose>, run_transpose)                         \

@@ -1,8 +1,9 @@
-// Ops that work on one row at a time: get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope, scale,
+// Ops that work on one row at a time: get_rows, rms_norm, add, mul, silu_mul, glu, add_id, weighted_sum, rope, scale,
 // scale_by_position, hadamard.
 #include "plain.hpp"
 #include "sums.hpp"
 
+#include <tessera/cpu/glu.hpp>
 #include <tessera/cpu/hadamard.hpp>
 
 #include <cmath>
@@ -85,6 +86,58 @@ void run_silu_mul(const tsr_node& node, uint32_t, const tsr_run& run) {
     });
 }
 
+double sigmoid(double v) {
+    return 1 / (1 + std::exp(-v));
+}
+
+// NaN stays what it is.
+double clamped(double v, double low, double high) {
+    return v < low ? low : (v > high ? high : v);
+}
+
+double glu(const Glu& of, double gate, double up) {
+    const double limit = of.limit > 0 ? of.limit : HUGE_VAL;
+    switch (of.activation) {
+        case Activation::kSilu:
+            return clamped(gate * sigmoid(gate), -HUGE_VAL, limit) * clamped(up, -limit, limit);
+        case Activation::kGelu:
+            return gate / 2 *
+                   (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate))) * up;
+        case Activation::kSwigluOai: {
+            const double g = clamped(gate, -HUGE_VAL, limit);
+            return g * sigmoid(of.alpha * g) * (clamped(up, -limit, limit) + 1);
+        }
+    }
+    return 0;
+}
+
+void run_glu(const tsr_node& node, uint32_t, const tsr_run& run) {
+    const Glu of(node);
+    for_each_pair(node, run, [&](float gate, float up) { return static_cast<float>(glu(of, gate, up)); });
+}
+
+void run_add_id(const tsr_node& node, uint32_t, const tsr_run& run) {
+    const View x = input(node, run, 0);
+    const View bias = input(node, run, 1);
+    const View ids = input(node, run, 2);
+    const View out = output(node, run);
+    const tsr_range rows = sdk::actual_rows(*x.tensor, run);
+    const Share part = share(rows.end - rows.begin, run);
+    for (int64_t r = rows.begin + part.begin; r < rows.begin + part.end; ++r) {
+        for (int64_t slot = 0; slot < x.dim(1); ++slot) {
+            const int32_t id = ids.integer(slot, r);
+            if (id < -1 || id >= bias.dim(1)) {
+                throw sdk::Failure(TSR_INVALID_ARGUMENT, std::string("add_id ") + (node.name ? node.name : "") +
+                                                             ": expert " + std::to_string(id) + " of " +
+                                                             std::to_string(bias.dim(1)));
+            }
+            const float* from = x.floats(slot, r);
+            float* to = out.floats(slot, r);
+            for (int64_t i = 0; i < x.dim(0); ++i) to[i] = id < 0 ? from[i] : from[i] + bias.floats(id)[i];
+        }
+    }
+}
+
 void run_weighted_sum(const tsr_node& node, uint32_t, const tsr_run& run) {
     const View x = input(node, run, 0);
     const View weights = input(node, run, 1);
@@ -116,6 +169,11 @@ class Rotation {
         const auto correction = [&](double beta) {
             return d_ * std::log(context / (beta * 2 * std::numbers::pi)) / (2 * std::log(base_));
         };
+        if (sdk::find_attribute(node, "ramp_low")) {
+            low_ = sdk::float_attribute(node, "ramp_low", 0);
+            high_ = sdk::float_attribute(node, "ramp_high", 0);
+            return;
+        }
         low_ = std::max(0.0, std::floor(correction(sdk::float_attribute(node, "beta_fast", 32))));
         high_ = std::min(d_ - 1, std::ceil(correction(sdk::float_attribute(node, "beta_slow", 1))));
     }

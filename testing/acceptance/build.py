@@ -60,7 +60,7 @@ def gather(binary, folder):
     for part in ("bin", "lib/tessera/plugins", "lib/carried"):
         (folder / part).mkdir(parents=True)
     made = [binary / "bin" / name for name in PROGRAMS + wrappers]
-    made += [file for file in (binary / "lib/tessera/plugins").iterdir() if not file.name.startswith("tessera_simulated")]
+    made += (binary / "lib/tessera/plugins").iterdir()
     for file in made:
         shutil.copy2(file, folder / file.relative_to(binary))
     legacy, newest = folder / "lib/tessera/plugins/tessera_cuda_legacy.toml", newest_trial(binary)

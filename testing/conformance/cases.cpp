@@ -60,7 +60,7 @@ void pointwise(const std::string& op, const Use& use) {
         for (const int variant : {0, 1, 2, 3}) {
             const bool broadcast = variant == 2;
             if (broadcast && op != TSR_OP_ADD && op != TSR_OP_MUL) continue;
-            if (variant == 3 && op != TSR_OP_SILU_MUL) continue;
+            if (variant == 3 && op != TSR_OP_SILU_MUL) continue;  // those of glu: units()
             Case c(op, text("n=%lld inner=%lld rows=%lld gap=%lld%s%s", static_cast<long long>(s.elements),
                             static_cast<long long>(s.inner), static_cast<long long>(s.rows),
                             static_cast<long long>(s.gap), variant % 2 ? " in place" : "",
@@ -95,7 +95,7 @@ void rope(const std::string& op, const Use& use) {
                 const int64_t d = variant == 3 ? 128 : (variant == 1 ? 10 : 64), heads = 3, rows = 7;
                 Case c(op,
                        text("%s d=%lld%s%s", mode, static_cast<long long>(d),
-                            variant == 1 ? " factors" : (variant == 2 ? " yarn" : ""), in_place ? " in place" : ""));
+                            variant == 1 ? " factors" : (variant >= 2 ? " yarn" : ""), in_place ? " in place" : ""));
                 c.fill(c.input("x", TSR_TYPE_F32, {d, heads, rows}, kActivation, kRows, in_place ? 8 : 0));
                 Operand& positions = c.input("positions", TSR_TYPE_I32, {rows}, kInput, kRows);
                 for (int64_t r = 0; r < rows; ++r) positions.integers(0)[r] = static_cast<int32_t>(r * r * 83);
@@ -112,11 +112,15 @@ void rope(const std::string& op, const Use& use) {
                 }
                 c.attribute("mode", mode);
                 c.attribute("base", 10000.0);
-                if (variant == 2) {
+                if (variant >= 2) {
                     c.attribute("freq_scale", 0.025);
                     c.attribute("ext_factor", 1.0);
                     c.attribute("attn_factor", 1.2);
-                    c.attribute("original_context", int64_t{4096});
+                }
+                if (variant == 2) c.attribute("original_context", int64_t{4096});
+                if (variant == 3) {
+                    c.attribute("ramp_low", 8.09);
+                    c.attribute("ramp_high", 17.4);
                 }
                 c.tolerance = 1e-3;  // angles in f32
                 c.row_ranges(static_cast<int32_t>(rows));
@@ -342,6 +346,47 @@ void matmul_group(const std::string& op, const Use& use) {
     }
 }
 
+// A gated linear unit of each kind: by the shapes of pointwise ops, in place of either operand.
+struct Unit {
+    const char* activation;
+    double limit, alpha;  // 0: not given
+};
+constexpr Unit kUnits[] = {
+    {"silu", 0, 0}, {"silu", 1.5, 0}, {"gelu", 0, 0}, {"swiglu_oai", 7, 0}, {"swiglu_oai", 1.25, 1.1}};
+
+void add_unit(Case& c, const Unit& unit) {
+    c.attribute("activation", unit.activation);
+    if (unit.limit != 0) c.attribute("limit", unit.limit);
+    if (unit.alpha != 0) c.attribute("alpha", unit.alpha);
+    c.name += text(" %s %g %g", unit.activation, unit.limit, unit.alpha);
+}
+
+void units(const std::string& op, const Use& use) {
+    for (const Unit& unit : kUnits) {
+        for (const RowShape& s : kShapes) {
+            for (const int in_place : {-1, 0, 1}) {
+                Case c(op, text("n=%lld inner=%lld rows=%lld in place %d", static_cast<long long>(s.elements),
+                                static_cast<long long>(s.inner), static_cast<long long>(s.rows), in_place));
+                // Far past the limits, and where exponentials end.
+                Operand& gate = c.input("gate", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kActivation, kRows, s.gap);
+                c.fill(gate, 12);
+                constexpr float kEnds[] = {-200, 200, -88, 88, 0};
+                for (size_t r = 0; r < gate.rows() && r < std::size(kEnds); ++r) gate.floats(r)[0] = kEnds[r];
+                c.fill(c.input("up", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kActivation, kRows), 12);
+                if (in_place >= 0) {
+                    c.output_in_place(static_cast<uint32_t>(in_place));
+                } else {
+                    c.output("out", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kRows, s.gap);
+                }
+                add_unit(c, unit);
+                c.tolerance = 1e-5;
+                c.row_ranges(static_cast<int32_t>(s.rows));
+                use(c);
+            }
+        }
+    }
+}
+
 // How rows choose experts, where there are many.
 enum class Choice { kSpread, kOne, kNone };
 constexpr struct {
@@ -377,8 +422,10 @@ struct Network {
     int64_t gap = 0;  // bytes between rows of weights
 };
 
-// All operands, whose ids `fill` writes.
-void add_operands(Case& c, const Network& of, bool routed, const std::function<void(Operand& ids)>& fill) {
+// All operands, whose ids `fill` writes. biases: those of gate, up and down that there are; 0: not even places for
+// them.
+void add_operands(Case& c, const Network& of, bool routed, const std::function<void(Operand& ids)>& fill,
+                  unsigned biases = 0) {
     c.fill(c.input("x", TSR_TYPE_F32, {of.k, of.rows}, kActivation, kRows));
     if (routed) {
         fill(c.input("ids", TSR_TYPE_I32, {of.used, of.rows}, kActivation, kRows));
@@ -393,6 +440,15 @@ void add_operands(Case& c, const Network& of, bool routed, const std::function<v
     matrix("gate", of.k, of.f);
     matrix("up", of.k, of.f);
     matrix("down", of.f, of.n);
+    for (unsigned i = 0; biases != 0 && i < 3; ++i) {
+        const int64_t length = i == 2 ? of.n : of.f;
+        if ((biases >> i & 1) == 0) {
+            c.absent();
+        } else {
+            c.fill(routed ? c.input("bias", TSR_TYPE_F32, {length, of.experts}, kWeight)
+                          : c.input("bias", TSR_TYPE_F32, {length}, kWeight));
+        }
+    }
     c.output("out", TSR_TYPE_F32, {of.n, of.rows}, kRows);
     c.tolerance = 2 * tolerance_of(of.type);
     c.row_ranges(static_cast<int32_t>(of.rows));
@@ -432,6 +488,25 @@ void feed_forward(const std::string& op, const Use& use) {
         const Network network{type, length, length, n, rows, experts, used, gap};
         add_operands(c, network, routed, [&](Operand& ids) { fill_ids(ids, experts); });
         use(c);
+    }
+    // Biases and units: one row, a few, many; rows that are no whole groups of lanes.
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_Q8_0, TSR_TYPE_MXFP4, TSR_TYPE_Q4_K}) {
+        const int64_t block = block_of(type), k = block == 1 ? 44 : (block == 32 ? 96 : 256),
+                      f = block == 1 ? 27 : block;
+        for (const int64_t rows : {1, 5, 60}) {
+            for (const Unit& unit : kUnits) {
+                for (const unsigned biases : {7u, 4u, 3u, 8u}) {
+                    if (biases != 7 && rows != 5) continue;
+                    Case c(op, text("%s rows=%lld biases %u", formats::format_name(type), static_cast<long long>(rows),
+                                    biases));
+                    const Network network{type, k, f, 29, rows, 6, 2};
+                    add_operands(
+                        c, network, routed, [&](Operand& ids) { fill_ids(ids, 6); }, biases);
+                    add_unit(c, unit);
+                    use(c);
+                }
+            }
+        }
     }
     for (const tsr_type type : weight_types()) {
         const int64_t block = block_of(type), k = block == 1 ? 40 : (block == 32 ? 96 : 256),
@@ -512,6 +587,28 @@ void matmul_id(const std::string& op, const Use& use) {
     }
 }
 
+void add_id(const std::string& op, const Use& use) {
+    for (const RowShape& s : kShapes) {
+        for (const bool in_place : {false, true}) {
+            Case c(op, text("n=%lld of %lld rows=%lld gap=%lld%s", static_cast<long long>(s.elements),
+                            static_cast<long long>(s.inner), static_cast<long long>(s.rows),
+                            static_cast<long long>(s.gap), in_place ? " in place" : ""));
+            const int64_t experts = 5;
+            c.fill(c.input("x", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kActivation, kRows, s.gap));
+            c.fill(c.input("bias", TSR_TYPE_F32, {s.elements, experts}, kWeight));
+            fill_ids(c.input("ids", TSR_TYPE_I32, {s.inner, s.rows}, kActivation, kRows), experts);
+            if (in_place) {
+                c.output_in_place(0);
+            } else {
+                c.output("out", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kRows);
+            }
+            c.tolerance = 1e-6;
+            c.row_ranges(static_cast<int32_t>(s.rows));
+            use(c);
+        }
+    }
+}
+
 void weighted_sum(const std::string& op, const Use& use) {
     for (const RowShape& s : kShapes) {
         Case c(op,
@@ -585,6 +682,8 @@ const std::map<std::string, void (*)(const std::string&, const Use&)>& makers() 
         {TSR_OP_ADD, pointwise},
         {TSR_OP_MUL, pointwise},
         {TSR_OP_SILU_MUL, pointwise},
+        {TSR_OP_GLU, units},
+        {TSR_OP_ADD_ID, add_id},
         {TSR_OP_HADAMARD, pointwise},
         {TSR_OP_SCALE, pointwise},
         {TSR_OP_ROPE, rope},

@@ -121,14 +121,9 @@ void Control::busy_queues(uint64_t count) noexcept {
     raise(maximum_busy_, count);
 }
 
-void Control::vanish_unless_told(uint64_t after) noexcept {
-    uint64_t told = kNever;
-    vanish_after_.compare_exchange_strong(told, after, kRelaxed);
-}
-
 Options Control::options() const {
     const std::lock_guard lock(mutex_);
-    return options_ ? *options_ : options_from_environment();
+    return options_.value_or(Options());
 }
 
 void Control::set(tsr_simulated_operation operation, const char* op, uint64_t after, uint64_t times,

@@ -35,10 +35,7 @@ class Control {
     void released(uint64_t bytes) noexcept;
     void busy_queues(uint64_t count) noexcept;
 
-    // As if told by the extension, which goes first.
-    void vanish_unless_told(uint64_t after) noexcept;
-
-    // Any thread but those of queues. Throws sdk::Failure if the environment is malformed.
+    // Any thread but those of queues.
     Options options() const;
 
     friend struct FailureTable;

@@ -59,7 +59,6 @@ Device::Device(const tsr_device_info& info)
       random_(options_.seed),
       scheduler_(options_.policy, options_.seed) {
     control_.require_alive();
-    control_.vanish_unless_told(options_.vanish_after);
     const std::lock_guard lock(g_devices_mutex);
     open_devices().push_back(this);
 }

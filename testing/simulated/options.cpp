@@ -5,31 +5,13 @@
 #include <tessera/cpp/status.hpp>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
+#include <iterator>
 
 namespace tessera::simulated {
 namespace {
 
 using sdk::Failure;
 
-constexpr std::string_view kPolicies[] = {"random", "at_once", "on_wait", "oldest_last", "newest_last"};
-
-struct Part {
-    std::string_view name;
-    uint32_t bit;
-};
-constexpr Part kParts[] = {
-    {"recordings", TSR_SIMULATED_NO_RECORDINGS},
-    {"pinned", TSR_SIMULATED_NO_PINNED},
-    {"registration", TSR_SIMULATED_NO_REGISTRATION},
-    {"peers", TSR_SIMULATED_NO_PEERS},
-    {"memory_info", TSR_SIMULATED_NO_MEMORY_INFO},
-    {"timing", TSR_SIMULATED_NO_TIMING},
-    {"reach", TSR_SIMULATED_UNREACHABLE},
-    {"packing", TSR_SIMULATED_NO_PACKING},
-    {"layouts", TSR_SIMULATED_NO_LAYOUTS},
-};
 constexpr uint32_t kAllParts = 2 * TSR_SIMULATED_NO_LAYOUTS - 1;
 
 std::vector<std::string> split(std::string_view list) {
@@ -60,19 +42,6 @@ std::vector<std::string> lacks_from(std::string_view list) {
     return names;
 }
 
-std::string_view variable(const char* name) noexcept {
-    const char* value = std::getenv(name);
-    return value ? value : "";
-}
-
-void read_number(const char* name, uint64_t& number) {
-    const std::string_view text = variable(name);
-    if (text.empty()) return;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size())
-        throw Failure(TSR_INVALID_ARGUMENT, std::string(name) + ": expected a number; found " + std::string(text));
-}
-
 }  // namespace
 
 bool Options::lacking(std::string_view name) const noexcept {
@@ -82,41 +51,13 @@ bool Options::lacking(std::string_view name) const noexcept {
 Options options_from(const tsr_simulated_options& given) {
     if (given.struct_size < sizeof given)
         throw Failure(TSR_INVALID_ARGUMENT, "tsr_simulated_options: smaller than version 1");
-    if (given.policy >= std::size(kPolicies))
+    if (given.policy > TSR_SIMULATED_NEWEST_LAST)
         throw Failure(TSR_INVALID_ARGUMENT, "policy: expected 0 to 4; found " + std::to_string(given.policy));
     if (given.without > kAllParts) throw Failure(TSR_INVALID_ARGUMENT, "without: unknown bits");
     return {.policy = given.policy,
             .seed = given.seed,
             .without = given.without,
             .lacks = lacks_from(given.lacks ? given.lacks : "")};
-}
-
-Options options_from_environment() {
-    Options options;
-    if (const std::string_view text = variable("TESSERA_SIMULATED_POLICY"); !text.empty()) {
-        const auto* found = std::ranges::find(kPolicies, text);
-        if (found == std::end(kPolicies)) {
-            throw Failure(TSR_INVALID_ARGUMENT,
-                          "TESSERA_SIMULATED_POLICY: expected random, at_once, on_wait, oldest_last or newest_last; "
-                          "found " +
-                              std::string(text));
-        }
-        options.policy = static_cast<uint32_t>(found - kPolicies);
-    }
-    read_number("TESSERA_SIMULATED_SEED", options.seed);
-    read_number("TESSERA_SIMULATED_VANISH", options.vanish_after);
-    for (const std::string& name : split(variable("TESSERA_SIMULATED_WITHOUT"))) {
-        const auto* found = std::ranges::find(kParts, std::string_view(name), &Part::name);
-        if (found == std::end(kParts)) {
-            throw Failure(TSR_INVALID_ARGUMENT,
-                          "TESSERA_SIMULATED_WITHOUT: expected recordings, pinned, registration, peers, memory_info, "
-                          "timing, reach, packing or layouts; found " +
-                              name);
-        }
-        options.without |= found->bit;
-    }
-    options.lacks = lacks_from(variable("TESSERA_SIMULATED_LACKS"));
-    return options;
 }
 
 }  // namespace tessera::simulated

@@ -93,7 +93,7 @@ typedef struct tsr_simulated_failures {
     /* After `after` more operations that succeed, the device is lost: all fail with TSR_DEVICE_LOST. */
     void (*vanish)(const char* device, uint64_t after);
     /* Takes effect with the next open, and with the next plan for `lacks` and layouts. Copies the options; NULL: back
-     * to the environment's (README.md). 0 if they are malformed, and nothing changes. */
+     * to a random policy, seed 1 and all parts. 0 if they are malformed, and nothing changes. */
     uint32_t (*configure)(const char* device, const tsr_simulated_options* options);
     /* Failures are taken back and counts start at 0; options stay. */
     void (*reset)(const char* device);

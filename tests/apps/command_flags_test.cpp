@@ -47,10 +47,7 @@ TEST(Flags, ThatMeanNothingOnThisMachineAreSaid) {
 
 TEST(Flags, CheckingTheOrderOfAccessesChangesNoAnswer) {
     const TemporaryFolder folder;
-    const std::string config =
-        folder.write("c.toml", "[[simulated]]\ncompute_capability = \"8.6\"\nmemory = \"1GiB\"\n");
-    const std::vector<std::string> line = {"run",   "-m", kBundled, "--config", config, "-p",
-                                           "Hello", "-n", "6",      "--temp",   "0"};
+    const std::vector<std::string> line = {"run", "-m", kBundled, "-p", "Hello", "-n", "6", "--temp", "0"};
     std::vector<std::string> checked = line;
     checked.emplace_back("--check-order");
     const Outcome outcome = tessera(checked);
@@ -86,7 +83,7 @@ TEST(Configuration, WhatHasNoEffectIsSaid) {
                 AllOf(HasSubstr("c.toml: plugins.folders: "), HasSubstr("/none: there is no such folder")));
     const std::string rig = folder.write("rig.toml", kRig);
     EXPECT_THAT(plan({"--config", config, "--rig", rig}).err,
-                HasSubstr("c.toml: threads, devices and simulated are those of this machine, not of the rig"));
+                HasSubstr("c.toml: threads and devices are those of this machine, not of the rig"));
 }
 
 // What a run is about has flags alone.
@@ -177,16 +174,16 @@ TEST(Flags, FormsOfResultsThatAreNotWrittenAreRefused) {
 
 TEST(Flags, DevicesThatAreNotHereAreRefusedWithThoseThatAre) {
     const TemporaryFolder folder;
-    const std::string config =
-        folder.write("c.toml", "[[simulated]]\ncompute_capability = \"8.6\"\nmemory = \"1GiB\"\n");
-    const Outcome rule = plan({"--config", config, "--override-tensor", "exps=CUDA3"});
+    const std::string rig =
+        folder.write("rig.toml", kRig + "[[gpu]]\ncompute_capability = \"8.6\"\nmemory = \"1GiB\"\n");
+    const Outcome rule = plan({"--rig", rig, "--override-tensor", "exps=CUDA3"});
     EXPECT_EQ(rule.code, 2);
     EXPECT_THAT(rule.err,
-                HasSubstr("--override-tensor exps=CUDA3: names a device that is not here; there are: CPU, SIM0"));
-    const Outcome gpu = plan({"--config", config, "--device", "CUDA1"});
+                HasSubstr("--override-tensor exps=CUDA3: names a device that is not here; there are: CPU, CUDA0"));
+    const Outcome gpu = plan({"--rig", rig, "--device", "CUDA1"});
     EXPECT_EQ(gpu.code, 2);
-    EXPECT_THAT(gpu.err, HasSubstr("--device: no GPU 'CUDA1' here; there are: SIM0"));
-    EXPECT_EQ(plan({"--config", config, "-sm", "none", "-mg", "3"}).code, 2);
+    EXPECT_THAT(gpu.err, HasSubstr("--device: no GPU 'CUDA1' here; there are: CUDA0"));
+    EXPECT_EQ(plan({"--rig", rig, "-sm", "none", "-mg", "3"}).code, 2);
 }
 
 TEST(Flags, BacktrackingOfRulesIsBounded) {

@@ -1,4 +1,5 @@
 // Help, tables and messages as people read them.
+#include "tests/apps/cuda_plugins.hpp"
 #include "tests/apps/process.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -160,41 +161,15 @@ TEST(Text, ErrorsOfTheConfigurationNameTheKey) {
     EXPECT_EQ(outcome.err, "tessera: " + config + ":1: unknown key 'thread' (did you mean 'threads'?)\n");
 }
 
-TEST(Text, DevicesShowTheMemoryThatTheirDriverReports) {
-    const TemporaryFolder folder;
-    const std::string config =
-        folder.write("c.toml", "[[simulated]]\nname = \"small\"\ncompute_capability = \"8.6\"\nmemory = \"256MiB\"\n");
-    const Outcome outcome = tessera({"devices", "--config", config});
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_THAT(outcome.out,
-                HasSubstr("  owned by: simulated\n  memory: 192.0 MiB free of 256.0 MiB, as the driver counts\n"));
-    EXPECT_THAT(shell("TESSERA_SIMULATED_WITHOUT=memory_info \"$T\" devices --config " + config).out,
-                HasSubstr("  memory: the driver does not report it\n"));
-}
-
-TEST(Text, PlansSayWhereWeightsForDevicesArePacked) {
-    const TemporaryFolder folder;
-    const std::string config =
-        folder.write("c.toml", "[[simulated]]\nname = \"card\"\ncompute_capability = \"8.6\"\nmemory = \"256MiB\"\n");
-    const std::string plan = "\"$T\" plan " + kGoldens + "v3-groups.gguf -c 256 -ot '.*=SIM0' --config " + config;
-    EXPECT_THAT(shell(plan).out, HasSubstr(" packed for SIM0 while loading, there, through "));
-    EXPECT_THAT(shell("TESSERA_SIMULATED_WITHOUT=packing " + plan).out,
-                HasSubstr(" packed for SIM0 while loading, on the CPU, through "));
-    EXPECT_THAT(shell("TESSERA_SIMULATED_WITHOUT=layouts " + plan).out, Not(HasSubstr("packed for SIM0")));
-    const auto json = shell(plan + " --json").out;
-    EXPECT_THAT(json, HasSubstr("\"packed_on\":\"device\""));
-    const size_t cpu = json.find("\"packing\":0");
-    ASSERT_NE(cpu, std::string::npos);
-    EXPECT_EQ(json.find("\"packing\":0", cpu + 1), std::string::npos) << "of the card it is not 0";
-}
+const std::string kTwoCards =
+    "[cpu]\nname = \"small\"\nflags = [\"avx2\", \"fma\", \"f16c\"]\nthreads = 2\nmemory = \"16GiB\"\n"
+    "[[gpu]]\nname = \"a card\"\ncount = 2\ncompute_capability = \"8.6\"\nmemory = \"2GiB\"\n";
 
 TEST(Text, PlansSayWhichConstantsOfAPredictionAreAssumed) {
+    NEEDS_CUDA_PLUGINS();
     const TemporaryFolder folder;
-    const std::string config =
-        folder.write("c.toml",
-                     "[[simulated]]\nname = \"a\"\ncompute_capability = \"8.6\"\nmemory = \"256MiB\"\n"
-                     "[[simulated]]\nname = \"b\"\ncompute_capability = \"8.6\"\nmemory = \"256MiB\"\n");
-    const std::string plan = "\"$T\" plan " + kGoldens + "v3-groups.gguf -c 256 --config " + config;
+    const std::string plan =
+        "\"$T\" plan " + kGoldens + "v3-groups.gguf -c 256 --rig " + folder.write("rig.toml", kTwoCards).string();
     const auto unwrapped = [](const std::string& text) {
         std::string line;
         for (const std::string& one : lines_of(text))
@@ -203,22 +178,23 @@ TEST(Text, PlansSayWhichConstantsOfAPredictionAreAssumed) {
         return line;
     };
     const std::string both = plan + " -ngl 99 -ts 1,1";
+    EXPECT_THAT(unwrapped(shell(both).out),
+                AllOf(HasSubstr("assumed, not measured on such a device: CUDA0, CUDA1: graph node "),
+                      HasSubstr("; a copy between devices 10 us ")));
     EXPECT_THAT(
-        unwrapped(shell(both).out),
-        HasSubstr("assumed, not measured on such a device: SIM0, SIM1: graph node 3 us, launch 3 us, share of the "
-                  "memory's bandwidth 0.75, share of the rate of products 0.25; a copy between devices 10 us "));
-    EXPECT_THAT(shell(both + " --json").out,
-                AllOf(HasSubstr("{\"plugin\":\"simulated\",\"device\":\"SIM1\",\"name\":\"graph node\",\"unit\":\"us\","
-                                "\"value\":3E0}"),
-                      HasSubstr("{\"plugin\":\"core\",\"device\":\"\",\"name\":\"a copy between devices\"")));
+        shell(both + " --json").out,
+        AllOf(HasSubstr("{\"plugin\":\"cuda_ampere\",\"device\":\"CUDA1\",\"name\":\"graph node\",\"unit\":\"us\","
+                        "\"value\":"),
+              HasSubstr("{\"plugin\":\"core\",\"device\":\"\",\"name\":\"a copy between devices\"")));
     const std::string none = plan + " -ngl 0 -dev none";
     EXPECT_THAT(shell(none).out, Not(HasSubstr("assumed")));
     EXPECT_THAT(shell(none + " --json").out, HasSubstr("\"assumed\":[]"));
 }
 
 TEST(Text, PluginsThatAreNotUsedSayWhyInALine) {
-    const Outcome outcome = tessera({"plugins"});
-    EXPECT_THAT(outcome.out, HasSubstr("simulated 0.1.0: not used (no device of kind simulated here)"));
+    const TemporaryFolder folder;
+    const Outcome outcome = tessera({"plugins", "--rig", folder.write("rig.toml", kTwoCards)});
+    EXPECT_THAT(outcome.out, HasSubstr("cpu_avx512 0.1.0: not used ("));
     EXPECT_THAT(outcome.out, HasSubstr("(--why shows what each needs)"));
 }
 

@@ -77,7 +77,11 @@ struct Grouped {
     bool qkv_biases = false;
     bool biased = false;  // routers
     bool shared_gate = false;
+    // All but every `windows_of`th layer see so many tokens; 0: all see all.
+    int64_t window = 0, windows_of = 0;
+    bool all_biased = false;  // experts and outputs of attention, too, and a sink for each head
 
+    int64_t with_window() const { return windows_of == 0 ? 0 : layers - layers / windows_of; }
     int64_t q() const { return heads * head; }
     int64_t kv() const { return kv_heads * head; }
     int64_t matrices() const {
@@ -87,8 +91,10 @@ struct Grouped {
     }
     int64_t others() const {
         const int64_t router = hidden * routed + (biased ? routed : 0) + (shared_gate ? hidden : 0);
-        return hidden + layers * (norms * hidden + head_norms + (qkv_biases ? q() + 2 * kv() : 0)) +
-               (layers - dense) * router;
+        const int64_t of_attention = all_biased ? hidden + heads : 0;
+        const int64_t of_experts = all_biased ? routed * (2 * expert + hidden) : 0;
+        return hidden + layers * (norms * hidden + head_norms + (qkv_biases ? q() + 2 * kv() : 0) + of_attention) +
+               (layers - dense) * (router + of_experts);
     }
 };
 
@@ -110,6 +116,12 @@ const Grouped kGrouped[] = {
     {"smollm3-3b", 3.08, 2048, 36, 16, 4, 128, 128256, 36, 11008, 0, 0, 0, true},
     {"olmo2-7b", 7.3, 4096, 32, 32, 32, 128, 100352, 32, 11008, 0, 0, 0, false, 2, 8192},
     {"exaone-4-1.2b", 1.28, 2048, 30, 32, 8, 64, 102400, 30, 4096, 0, 0, 0, true, 2, 128},
+    {"gpt-oss-20b", 20.9, 2880, 24, 64, 8, 64, 201088, 0, 0, 32, 2880, 0, false, 2, 0, true, true, false, 128, 2, true},
+    {"gpt-oss-120b", 116.8, 2880,  36, 64, 8,    64,   201088, 0,   0, 128,
+     2880,           0,     false, 2,  0,  true, true, false,  128, 2, true},
+    {"gemma-3-4b", 3.88, 2560, 34, 8, 4, 256, 262208, 34, 10240, 0, 0, 0, true, 4, 512, false, false, false, 1024, 6},
+    {"gemma-3-27b", 27.0, 5376, 62,    32,    16,    128,  262208, 62, 21504, 0, 0, 0,
+     true,          4,    256,  false, false, false, 1024, 6},
     {"phi-4", 14.7, 5120, 40, 40, 10, 128, 100352, 40, 17920},
 };
 
@@ -118,8 +130,9 @@ struct Published {
     const char* preset;
     double billions;
     int64_t layers, matrices, others;
-    int64_t cached;  // elements of a token
+    int64_t cached;  // elements of a token, in layers that see all
     bool latent;
+    int64_t window = 0, windowed = 0;  // elements of a token in those with a window
 
     friend std::ostream& operator<<(std::ostream& out, const Published& model) { return out << model.preset; }
 };
@@ -130,8 +143,9 @@ std::vector<Published> published() {
         all.push_back({one.preset, one.billions, one.layers, one.matrices(), one.others(),
                        one.layers * (one.kv_lora + one.rope), true});
     for (const Grouped& one : kGrouped)
-        all.push_back(
-            {one.preset, one.billions, one.layers, one.matrices(), one.others(), one.layers * 2 * one.kv(), false});
+        all.push_back({one.preset, one.billions, one.layers, one.matrices(), one.others(),
+                       (one.layers - one.with_window()) * 2 * one.kv(), false, one.window,
+                       one.with_window() * 2 * one.kv()});
     return all;
 }
 
@@ -179,7 +193,14 @@ TEST_P(PublishedModels, TakeTheBytesThatTheirConfigurationsMake) {
     }
     EXPECT_EQ(weights, model.matrices / 32 * 34 + 4 * model.others);
     for (const auto& device : planned.plan.at("devices").as_array()) cache += device.at("cache").to_number<int64_t>();
-    EXPECT_EQ(cache, kContext * model.cached / 32 * 34);
+    int64_t of_window = 0;  // tokens, rows of a step included
+    for (const auto& group : planned.plan.at("cache_groups").as_array()) {
+        if (model.window > 0 && group.at("window").to_number<int64_t>() == model.window)
+            of_window = group.at("pages").to_number<int64_t>() * 64;
+    }
+    EXPECT_GE(of_window, model.window);
+    EXPECT_LT(of_window, kContext);
+    EXPECT_EQ(cache, (kContext * model.cached + of_window * model.windowed) / 32 * 34);
 }
 
 TEST_P(PublishedModels, ArePlannedOnEveryRig) {

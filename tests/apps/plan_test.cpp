@@ -1,4 +1,5 @@
 // Plans of files that make_gguf.py writes, and of DeepSeek-V3 for the rigs that people have.
+#include "tests/apps/cuda_plugins.hpp"
 #include "tests/apps/process.hpp"
 #include "tests/apps/sparse_model.hpp"
 
@@ -91,18 +92,6 @@ TEST(PlanV3, TheSpeedOfACpuRigIsPredicted) {
     EXPECT_LT(plan.at("speed").at(1).at("generation").to_number<double>(), empty.at("generation").to_number<double>());
 }
 
-// The cards of the rig as the plugin of simulated ones computes on them, which every build has.
-std::string simulated_rig(const fs::path& rig) {
-    std::ifstream in(rig);
-    const fs::path made = fs::path(TSR_BINARY_DIR) / "tests" / "apps" / ("simulated-" + rig.filename().string());
-    std::ofstream out(made);
-    for (std::string line; std::getline(in, line);) {
-        out << line << '\n';
-        if (line.starts_with("[[gpu]]")) out << "kind = \"simulated\"\n";
-    }
-    return made.string();
-}
-
 // Two cards that hold the model alone, and seven smaller ones beside them.
 std::string rig_of_nine() {
     const fs::path made = fs::path(TSR_BINARY_DIR) / "tests" / "apps" / "two-h200-and-seven.toml";
@@ -133,13 +122,13 @@ std::vector<double> speeds_of(const std::string& model, const std::string& rig, 
 }
 
 TEST(PlanV3, LessContextIsNotSlower) {
-    for (const std::string& machine : {std::string(TSR_SOURCE_DIR "/testing/rigs/fifteen-3090.toml"), rig_of_nine()}) {
-        const std::string rig = simulated_rig(machine);
+    NEEDS_CUDA_PLUGINS();
+    for (const std::string& rig : {std::string(TSR_SOURCE_DIR "/testing/rigs/fifteen-3090.toml"), rig_of_nine()}) {
         std::vector<double> before;
         for (const char* context : {"100000", "65536", "32768", "8192"}) {
             const std::vector<double> speeds = speeds_of(sparse_model("v3", "q2_K"), rig, context);
             for (size_t i = 0; i < before.size(); ++i)
-                EXPECT_GE(speeds[i], 0.95 * before[i]) << machine << ", " << context << ", figure " << i;
+                EXPECT_GE(speeds[i], 0.95 * before[i]) << rig << ", " << context << ", figure " << i;
             before = speeds;
         }
     }
@@ -147,11 +136,12 @@ TEST(PlanV3, LessContextIsNotSlower) {
 
 // Whatever the size of the card, room is left for experts of the CPU that are copied to it.
 TEST(PlanV3, MoreMemoryIsNotSlower) {
+    NEEDS_CUDA_PLUGINS();
     std::vector<double> before;
     for (const char* memory : {"26GiB", "28GiB", "34GiB", "41GiB"}) {
         const fs::path rig = fs::path(TSR_BINARY_DIR) / "tests" / "apps" / "one-card.toml";
         std::ofstream(rig) << "[cpu]\nname = 'EPYC 7402, 24 cores'\nflags = ['avx2', 'fma', 'f16c']\nthreads = 24\n"
-                              "memory = '512GiB'\n[[gpu]]\nkind = 'simulated'\nname = 'RTX 5090'\nlink = 'pcie5x16'\n"
+                              "memory = '512GiB'\n[[gpu]]\nname = 'RTX 5090'\nlink = 'pcie5x16'\n"
                               "compute_capability = '12.0'\nmemory = '"
                            << memory << "'\n";
         const std::vector<double> speeds = speeds_of(sparse_model("v3", "q2_K"), rig.string(), "65536");

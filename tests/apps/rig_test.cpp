@@ -1,4 +1,5 @@
 // Plans for processors that are not here: which plugins are asked, and what is said of those that are not.
+#include "tests/apps/cuda_plugins.hpp"
 #include "tests/apps/process.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -30,9 +31,8 @@ class Rigs : public testing::Test {
                     const std::string& more = "") {
         std::string text = "[cpu]\nname = 'a processor'\nflags = [" + flags + "]\nthreads = 8\nmemory = '64GiB'\n";
         if (cards > 0) {
-            text +=
-                "[[gpu]]\nkind = 'simulated'\nname = 'a card'\nmemory = '8GiB'\ncompute_capability = " + capability +
-                "\ncount = " + std::to_string(cards) + "\n";
+            text += "[[gpu]]\nname = 'a card'\nmemory = '8GiB'\ncompute_capability = " + capability +
+                    "\ncount = " + std::to_string(cards) + "\n";
         }
         return folder_.write("rig.toml", text + more);
     }
@@ -126,12 +126,11 @@ TEST_F(Rigs, ListsThePluginsOfSuchAMachine) {
     EXPECT_THAT(bad.err, HasSubstr("/no/such/file"));
 }
 
-// Cards of simulated kind, so that every build has a plugin for them.
 // GPU 1 is too old for any plugin; -ts, -ot, -dev and -mg count it all the same.
 TEST_F(Rigs, NumberGpusThatCannotBeUsedToo) {
+    NEEDS_CUDA_PLUGINS();
     const auto gpu = [](const std::string& name, const std::string& capability) {
-        return "[[gpu]]\nkind = 'simulated'\nname = '" + name + "'\nmemory = '4GiB'\ncompute_capability = '" +
-               capability + "'\n";
+        return "[[gpu]]\nname = '" + name + "'\nmemory = '4GiB'\ncompute_capability = '" + capability + "'\n";
     };
     const std::string machine = rig(kAvx2, 0, "", gpu("a", "8.6") + gpu("old", "5.2") + gpu("b", "8.9"));
     const auto with = [&](std::vector<std::string> words) {
@@ -157,6 +156,7 @@ TEST_F(Rigs, NumberGpusThatCannotBeUsedToo) {
 }
 
 TEST_F(Rigs, UseTheGpusThatAreChosen) {
+    NEEDS_CUDA_PLUGINS();
     const std::string machine = rig(kAvx2, 3);
     const auto with = [&](std::vector<std::string> words) {
         words.insert(words.begin(), {"plan", "--json", "--rig", machine, "-ngl", "99"});
@@ -188,6 +188,7 @@ TEST_F(Rigs, UseTheGpusThatAreChosen) {
 
 // Letter case of a device does not matter; a device that is not there is named together with those that are.
 TEST_F(Rigs, DevicesAreFoundHoweverTheirIdsAreWritten) {
+    NEEDS_CUDA_PLUGINS();
     const std::string machine = rig(kAvx2, 2);
     const auto with = [&](const std::string& flag, const std::string& value) {
         return tessera({"plan", "--json", "--rig", machine, "-ngl", "99", flag, value});
@@ -220,6 +221,7 @@ TEST_F(Rigs, DevicesAreFoundHoweverTheirIdsAreWritten) {
 }
 
 TEST_F(Rigs, LeaveTheMemoryFreeThatIsAskedFor) {
+    NEEDS_CUDA_PLUGINS();
     const std::string machine = rig(kAvx2, 3);
     const auto available = [&](const std::vector<std::string>& margins) {
         std::vector<std::string> words = {"plan", "--json", "--rig", machine};
@@ -240,6 +242,7 @@ TEST_F(Rigs, LeaveTheMemoryFreeThatIsAskedFor) {
 }
 
 TEST_F(Rigs, KeepCachesInHostMemoryIfAsked) {
+    NEEDS_CUDA_PLUGINS();
     for (const char* flag : {"-nkvo", "-no-kv-offload", "--no-kv-offload"}) {
         SCOPED_TRACE(flag);
         const auto found = plan(tessera({"plan", "--json", "--rig", rig(kAvx2, 1), "-ngl", "99", flag}));
@@ -254,6 +257,7 @@ TEST_F(Rigs, KeepCachesInHostMemoryIfAsked) {
 
 // Layers whose routed experts are on the CPU. The bundled model has experts in its layers 1 and 2.
 TEST_F(Rigs, KeepExpertsOfTheFirstLayersOnTheCpuIfAsked) {
+    NEEDS_CUDA_PLUGINS();
     const std::string machine = rig(kAvx2, 1);
     const auto layers = [&](std::vector<std::string> words) {
         words.insert(words.begin(), {"plan", "--json", "--rig", machine, "-ngl", "99"});
@@ -281,7 +285,7 @@ TEST_F(Rigs, KeepExpertsOfTheFirstLayersOnTheCpuIfAsked) {
 // Every card that no plugin uses is named, and why.
 TEST_F(Rigs, NameTheCardsThatNoPluginUses) {
     const Outcome outcome = tessera({"plan", "--rig", rig(kAvx2, 2, "'5.2'")});
-    EXPECT_THAT(outcome.err, HasSubstr("CUDA0, CUDA1 (a card) without a plugin, not used: simulated: "));
+    EXPECT_THAT(outcome.err, HasSubstr("CUDA0, CUDA1 (a card) without a plugin, not used: "));
 }
 
 // Its kernels are run only where they can be.

@@ -29,7 +29,7 @@ const tsr_plugin& load(const char* file) {
     return *reinterpret_cast<tsr_plugin_query_function>(dlsym(library, TSR_PLUGIN_QUERY))(&host);
 }
 const tsr_plugin& simulated() {
-    static const tsr_plugin& plugin = load(TSR_PLUGIN_DIR "/tessera_simulated.so");
+    static const tsr_plugin& plugin = load(TSR_PLUGIN_DIR "/../test-plugins/tessera_simulated.so");
     return plugin;
 }
 const tsr_plugin& reference() {

@@ -309,16 +309,6 @@ TEST(TriedPlugin, IsRememberedIfAProcessSurvivedIt) {
     unsetenv("XDG_CACHE_HOME");
 }
 
-// The process that tries a plugin knows the devices of the configuration.
-TEST(TriedPlugin, IsTriedWithSimulatedDevices) {
-    const TemporaryFolder folder;
-    const std::string config =
-        folder.write("config.toml", "[[simulated]]\ncompute_capability = '8.6'\nmemory = '1GiB'\n");
-    const Outcome outcome = tessera({"plugins", "--why", "--config", config});
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_THAT(outcome.out, HasSubstr("simulated 0.1.0: chosen"));
-}
-
 TEST(BadPlugin, WhyFindsItAndGoesOn) {
     for (const char* fault : {"initialize_crashes", "initialize_exits", "constructor_crashes", "query_crashes"}) {
         const Outcome outcome = tessera({"plugins", "--why", "--plugin-dir", folder_of(fault)});

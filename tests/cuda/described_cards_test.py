@@ -34,6 +34,8 @@ unequal = ["8.6:24GiB:link=pcie4x16", "8.6:24GiB:link=pcie3x1"]
 devices = " ".join(tessera(unequal, "devices").split())
 for text in ("pcie4x16, EE00:01:00.0", "pcie3x1, EE00:02:00.0"):
     check(text in devices, f'devices: expected "{text}" in: {devices}')
+few = " ".join(tessera(["8.6:2GiB:taken=512MiB:context=256:name=small"], "devices").split())
+check("owned by: cuda_ampere memory: 1280.0 MiB free of 2048.0 MiB, as the driver counts" in few, f"devices: expected memory as the driver counts in: {few}")
 # Activations cross the link to experts on the CPU and back. By sysfs alone both links would be taken for the same.
 # Without weights that are streamed, since the time of those has the speed of this machine's memory in it: nothing that is measured enters.
 copies = [plan(unequal, device, "--cpu-moe", "--no-op-offload")[0].get("speed", [{"prompt_step": {"copies": 0}}])[0]["prompt_step"]["copies"]

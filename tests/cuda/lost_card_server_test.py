@@ -1,8 +1,10 @@
 """One of two emulated cards is lost while the server answers. Run by with_emulated_gpus, with a fault of card 1 in a later token."""
 
 import concurrent.futures
+import json
 import os
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
 import running_server  # noqa: E402
@@ -24,9 +26,15 @@ class LostCard(LostDevice):
         return message
 
     def test_requests(self):
-        with RunningServer("-ngl", "99", "-ts", "1,1", "--parallel", "2", "-c", "512") as server:
-            self.use(server)
-        self.assertEqual(server.process.returncode, 0, "".join(server.lines))
+        with tempfile.TemporaryDirectory() as folder:
+            log = os.path.join(folder, "access")
+            with RunningServer("-ngl", "99", "-ts", "1,1", "--parallel", "2", "-c", "512", "--access-log", log) as server:
+                self.use(server)
+            self.assertEqual(server.process.returncode, 0, "".join(server.lines))
+            with open(log) as file:
+                lines = [json.loads(line) for line in file]
+        # The stream had begun.
+        self.assertEqual(sorted(line["status"] for line in lines if line["path"] == "/completion"), [200, 503, 503, 503, 503])
 
     def use(self, server):
         self.assertEqual(server.request("GET", "/health")[0], 200)

@@ -29,7 +29,7 @@ TEST(Hardware, InfosStayWhereTheyAre) {
     Hardware hardware({device("cpu", "CPU"), device("cuda", "CUDA0")});
     const tsr_device_info* cpu = &hardware.cpu();
     const char* const id = cpu->id;
-    for (int i = 0; i < 100; ++i) hardware.add(device("simulated", ("SIM" + std::to_string(i)).c_str()));
+    for (int i = 0; i < 100; ++i) hardware.add(device("example", ("SIM" + std::to_string(i)).c_str()));
     const Hardware moved = std::move(hardware);
     EXPECT_EQ(&moved.cpu(), cpu);
     EXPECT_EQ(cpu->id, id);

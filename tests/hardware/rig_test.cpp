@@ -54,11 +54,6 @@ TEST(Rig, DescribesAMachine) {
     EXPECT_STREQ(rig.find("CUDA1")->name, "RTX 3090");
 }
 
-TEST(Rig, TakesSimulatedCards) {
-    const Hardware rig = read(kCpu + "[[gpu]]\nkind = 'simulated'\ncompute_capability = '8.6'\nmemory = '1GiB'\n");
-    EXPECT_STREQ(rig.find("CUDA0")->kind, "simulated");
-}
-
 // Flags that every processor with another one has need not be listed.
 TEST(Rig, CompletesFlags) {
     const Hardware rig =
@@ -117,8 +112,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadRig{kCpu + "[[gpu]]\ncompute_capability = 8.6\nmemory = 1\n",
                "expected a string, found a number with a fraction"},
         BadRig{kCpu + "[[gpu]]\ncompute_capability = '8.60'\nmemory = 1\n", "expected \"MAJOR.MINOR\""},
-        BadRig{kCpu + "[[gpu]]\nkind = 'rocm'\ncompute_capability = '8.6'\nmemory = 1\n",
-               "key 'gpu[0].kind': expected \"cuda\" or \"simulated\", found \"rocm\""},
+        BadRig{kCpu + "[[gpu]]\nkind = 'rocm'\ncompute_capability = '8.6'\nmemory = 1\n", "unknown key 'gpu[0].kind'"},
         BadRig{kCpu + "[[gpu]]\ncompute_capability = '0.1'\nmemory = 1\n", "expected \"MAJOR.MINOR\""},
         BadRig{kCpu + "[[gpu]]\ncompute_capability = '8.6'\nmemory = 1\ncount = 1000000000\n", "expected 1 to 256"},
         BadRig{kCpu +

@@ -14,7 +14,7 @@ namespace {
 
 DeviceDescription gpu(const char* name, uint32_t capability) {
     DeviceDescription d;
-    d.kind = "simulated";
+    d.kind = "cuda";
     d.id = "CUDA0";
     d.name = name;
     d.compute_capability = capability;

@@ -62,7 +62,7 @@ struct Wishes {
     uint32_t threads = 1;
     uint32_t sequences = 8;
     uint32_t context = 1024;
-    Config config = test::plugins_up_to("cpu_avx2");
+    test::TestConfig config = test::plugins_up_to("cpu_avx2");
     PlacementOptions placement;
 };
 
@@ -320,7 +320,7 @@ TEST_P(DemoRigs, SaysWhatIsRecorded) {
         gpu.name = "simulated";
         gpu.compute_capability = rig.gpus[i];
         gpu.memory_bytes = gpu.free_memory_bytes = 256 << 20;
-        wishes.config.simulated.push_back(gpu);
+        wishes.config.gpus.push_back(gpu);
     }
     wishes.placement.rules = rig.rules;
     Demo demo(wishes);

@@ -155,11 +155,7 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
              a.head_norm = HeadNorm::kHeads;
          })},
         {"key_length is 32 and attention.value_length 16", attention([](Attention& a) { a.value_length = 16; })},
-        {"GELU", layer([](Layer& l) { l.feed_forward.activation = Activation::kGelu; })},
-        {"clamped", layer([](Layer& l) { l.feed_forward.activation = Activation::kClampedSwiglu; })},
-        {"clamped", layer([](Layer& l) { l.feed_forward.clamp = 7; })},
         {"softplus", experts([](Experts& e) { e.gating = Gating::kSqrtSoftplus; })},
-        {"biases of experts", experts([](Experts& e) { e.biased = true; })},
     };
     EXPECT_THAT(not_computed(two_layers()), testing::IsEmpty());
     for (const Case& one : cases) {

@@ -33,8 +33,8 @@ struct Repacked {
     RepackedFile made;
 };
 
-std::vector<float> logits_of(const fs::path& model, const Config& config, bool map, uint64_t* mapped = nullptr,
-                             bool pack = true) {
+std::vector<float> logits_of(const fs::path& model, const test::TestConfig& config, bool map,
+                             uint64_t* mapped = nullptr, bool pack = true) {
     EngineOptions options;
     options.context = 128;
     options.rows = 64;
@@ -93,13 +93,13 @@ TEST_P(RepackedModels, GiveTheSameBits) {
     }
 
     // A GPU takes canonical rows: they are unpacked for it.
-    Config rig = config;
+    test::TestConfig rig = config;
     DeviceDescription gpu;
     gpu.kind = "simulated";
     gpu.id = gpu.name = "SIM0";
     gpu.compute_capability = 860;
     gpu.memory_bytes = gpu.free_memory_bytes = 256 << 20;
-    rig.simulated.push_back(gpu);
+    rig.gpus.push_back(gpu);
     EXPECT_EQ(logits_of(to, rig, true, &mapped), logits_of(from, rig, true, &read));
     EXPECT_EQ(mapped, read) << "weights of the GPU are used in the file";
 

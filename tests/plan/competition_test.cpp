@@ -182,7 +182,7 @@ Hardware machine() {
     cpu.memory_bytes = cpu.free_memory_bytes = uint64_t{8} << 30;
     Hardware hardware({cpu});
     DeviceDescription gpu;
-    gpu.kind = "simulated";
+    gpu.kind = "cuda";
     gpu.id = "SIM0";
     gpu.memory_bytes = gpu.free_memory_bytes = uint64_t{4} << 30;
     hardware.add(gpu);
@@ -368,10 +368,10 @@ TEST(Competition, KindsOfDevicesThatAreNeverFoundAreSaid) {
 // One plugin's kernels would read the addresses of another one's device as something that they are not.
 TEST(Interop, BindsKernelsToTheirDevices) {
     Plugin owner("owner"), fitting("fitting"), foreign("foreign"), silent("silent");
-    owner.provider("simulated", "fixture/1");
-    fitting.kernel("add.fitting", TSR_OP_ADD, 3e-3, "simulated").interop = "fixture/1";
-    foreign.kernel("add.foreign", TSR_OP_ADD, 1e-3, "simulated").interop = "cuda-driver/1";
-    silent.kernel("add.silent", TSR_OP_ADD, 1e-3, "simulated");
+    owner.provider("cuda", "fixture/1");
+    fitting.kernel("add.fitting", TSR_OP_ADD, 3e-3, "cuda").interop = "fixture/1";
+    foreign.kernel("add.foreign", TSR_OP_ADD, 1e-3, "cuda").interop = "cuda-driver/1";
+    silent.kernel("add.silent", TSR_OP_ADD, 1e-3, "cuda");
     silent.kernel("add.cpu", TSR_OP_ADD, 1e-3).interop = "fixture/1";
     const Registry registry = registry_of({&owner, &fitting, &foreign, &silent});
     const Hardware hardware = machine();
@@ -395,7 +395,7 @@ TEST(Interop, BindsKernelsToTheirDevices) {
 
 TEST(Interop, ADeviceWithoutAnOwnerTakesNoKernel) {
     Plugin fitting("fitting");
-    fitting.kernel("add.fitting", TSR_OP_ADD, 3e-3, "simulated").interop = "fixture/1";
+    fitting.kernel("add.fitting", TSR_OP_ADD, 3e-3, "cuda").interop = "fixture/1";
     const Registry registry = registry_of({&fitting});
     const Hardware hardware = machine();
     OpSet ops;
@@ -408,16 +408,16 @@ TEST(Interop, ADeviceWithoutAnOwnerTakesNoKernel) {
 
 TEST(DeviceAbi, PartsOfAnotherNumberAreLeftOutAndTheRestIsUsed) {
     Plugin old("old");
-    old.provider("simulated", "fixture/1").device_abi = TSR_DEVICE_ABI + 1;
-    old.kernel("add.simulated", TSR_OP_ADD, 1e-3, "simulated").device_abi = TSR_DEVICE_ABI + 1;
+    old.provider("cuda", "fixture/1").device_abi = TSR_DEVICE_ABI + 1;
+    old.kernel("add.device", TSR_OP_ADD, 1e-3, "cuda").device_abi = TSR_DEVICE_ABI + 1;
     old.kernel("add.cpu", TSR_OP_ADD, 1e-3);
     const Registry registry = registry_of({&old});
     EXPECT_EQ(registry.kernels("cpu", TSR_OP_ADD).size(), 1u);
-    EXPECT_THAT(registry.kernels("simulated", TSR_OP_ADD), IsEmpty());
-    EXPECT_THAT(registry.providers("simulated"), IsEmpty());
+    EXPECT_THAT(registry.kernels("cuda", TSR_OP_ADD), IsEmpty());
+    EXPECT_THAT(registry.providers("cuda"), IsEmpty());
     const std::string numbers =
         fmt::format("built for device ABI {}, this host drives devices by {}", TSR_DEVICE_ABI + 1, TSR_DEVICE_ABI);
-    EXPECT_THAT(registry.plugins()[0].left_out, ElementsAre(HasSubstr("kernel add.simulated for simulated: " + numbers),
+    EXPECT_THAT(registry.plugins()[0].left_out, ElementsAre(HasSubstr("kernel add.device for cuda: " + numbers),
                                                             HasSubstr("a device provider: " + numbers)));
 }
 

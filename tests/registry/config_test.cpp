@@ -29,20 +29,12 @@ TEST(Config, ReadsEverything) {
         [[devices.CUDA1.logical]]
         [devices.CPU]
         memory = 4096
-        [[simulated]]
-        name = "Card"
-        compute_capability = "8.6"
-        memory = "24GiB"
-        count = 2
-        [[simulated]]
-        compute_capability = "12.0"
-        memory = "0.5GiB"
         [[placement]]
         tensors = "blk\\.[0-9]+\\.ffn_.*_exps"
         device = "CPU"
         [[placement]]
         tensors = ".*"
-        device = "SIM0"
+        device = "CUDA0"
     )",
                                        "/etc/tessera/config.toml");
     EXPECT_EQ(config.threads, 6u);
@@ -59,13 +51,9 @@ TEST(Config, ReadsEverything) {
     EXPECT_EQ(config.devices.at("CUDA1").logical[0].plugin, "cuda_ampere");
     EXPECT_EQ(config.devices.at("CUDA1").logical[0].memory_bytes, uint64_t{16} << 30);
     EXPECT_FALSE(config.devices.at("CUDA1").logical[1].memory_bytes.has_value());
-    ASSERT_EQ(config.simulated.size(), 3u);
-    EXPECT_EQ(config.simulated[1].id, "SIM1");
-    EXPECT_EQ(config.simulated[1].compute_capability, 860u);
-    EXPECT_EQ(config.simulated[2].memory_bytes, uint64_t{512} << 20);
     ASSERT_EQ(config.placement.size(), 2u);
     EXPECT_EQ(config.placement[0].pattern, R"(blk\.[0-9]+\.ffn_.*_exps)");
-    EXPECT_EQ(config.placement[1].device, "SIM0");
+    EXPECT_EQ(config.placement[1].device, "CUDA0");
 }
 
 TEST(Config, EmptyIsTheDefault) {
@@ -97,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"\n\nthread = 3", "/c.toml:3: unknown key 'thread' (did you mean 'threads'?)"},
         BadConfig{"[plugins]\nprefers = []", "/c.toml:2: unknown key 'plugins.prefers' (did you mean 'prefer'?)"},
         BadConfig{"[devices.CUDA1]\nmem = 1", "/c.toml:2: unknown key 'devices.CUDA1.mem'"},
-        BadConfig{"[[simulated]]\nspeed = 1", "/c.toml:1: key 'simulated[0].compute_capability': is missing"},
+        BadConfig{"[[simulated]]\nspeed = 1", "/c.toml:1: unknown key 'simulated'"},
         BadConfig{"[[placement]]\ntensors = 'x'", "key 'placement[0].device': is missing"},
         BadConfig{"threads = -1", "/c.toml:1: key 'threads': expected 0 to 4096, found -1"},
         BadConfig{"threads = 99999999999999", "expected 0 to 4096"},
@@ -116,10 +104,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"[devices.CUDA0]\nmemory = '99999TiB'", "expected a size"},
         BadConfig{"[devices.CUDA0]\nmemory = 'nanGiB'", "expected a size"},
         BadConfig{"[devices.CUDA0]\nmemory = true", "expected a size (\"24GiB\", or a number of MiB), found a boolean"},
-        BadConfig{"simulated = {}", "expected an array of tables (written [[simulated]]), found a table"},
-        BadConfig{"simulated = [3]", "found an integer in it"},
-        BadConfig{"[[simulated]]\ncompute_capability = '8'\nmemory = 1", "expected \"MAJOR.MINOR\""},
-        BadConfig{"[[simulated]]\ncompute_capability = '8.6'\nmemory = 1\ncount = 65", "expected 1 to 64"},
+        BadConfig{"placement = {}", "expected an array of tables (written [[placement]]), found a table"},
+        BadConfig{"placement = [3]", "found an integer in it"},
         BadConfig{"[plugins]\nprefer = ['a', 3]", "expected an array of strings, found an integer in it"},
         BadConfig{"[plugins]\nprefer = ['a']\noff = ['a']", "it cannot be both"},
         BadConfig{"[plugins]\nprefer = ['a', 'a']", "'a' occurs twice"},
@@ -134,12 +120,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"[plugins]\n[plugins]", "not valid TOML"}, BadConfig{"x = [[[[", "not valid TOML"}));
 
 TEST(Config, ChangesTheHardware) {
-    Hardware hardware = small_machine({800});
-    Config config = parse_config(
-        "threads = 1\n[[simulated]]\ncompute_capability = '6.1'\nmemory = '2GiB'\n"
-        "[devices.SIM1]\nmemory = '1GiB'\n",
-        "/c.toml");
-    config.simulated[0].id = "SIM1";
+    Hardware hardware = small_machine({800, 610});
+    const Config config = parse_config("threads = 1\n[devices.SIM1]\nmemory = '1GiB'\n", "/c.toml");
     apply(config, hardware);
     EXPECT_EQ(hardware.cpu().threads, 1u);
     ASSERT_NE(hardware.find("sim1"), nullptr);

@@ -125,7 +125,7 @@ static const tsr_status* open_device(const tsr_device_provider* self, const tsr_
     return NULL;
 }
 static const tsr_device_provider kProvider = {
-    sizeof(tsr_device_provider), TSR_DEVICE_ABI, NULL, NULL, "simulated", "fixture/1", match, open_device};
+    sizeof(tsr_device_provider), TSR_DEVICE_ABI, NULL, NULL, "cuda", "fixture/1", match, open_device};
 static const tsr_device_provider* const kProviders[] = {&kProvider};
 #define PROVIDERS kProviders
 #define PROVIDER_COUNT 1

@@ -49,7 +49,7 @@ class PluginFolder {
                      {"abi", quoted("1.0")},
                      {"library", quoted(file + ".so")},
                      {"sha256", quoted(sha256_of_file(library))},
-                     {"kinds", fixture.rfind("owner", 0) == 0 ? R"(["cpu", "simulated"])" : R"(["cpu"])"},
+                     {"kinds", fixture.rfind("owner", 0) == 0 ? R"(["cpu", "cuda"])" : R"(["cpu"])"},
                      {"cpu_flags", "[]"},
                      {"ops", R"(["add", "mul", "fixture_op"])"}};
         for (const auto& [key, value] : changes) keys[key] = value;
@@ -73,7 +73,7 @@ class PluginFolder {
     TemporaryFolder folder_;
 };
 
-// A processor with the flags of this one, and simulated GPUs of the given compute capabilities.
+// A processor with the flags of this one, and GPUs of the given compute capabilities.
 inline Hardware small_machine(std::initializer_list<uint32_t> gpus = {}) {
     DeviceDescription cpu;
     cpu.kind = "cpu";
@@ -86,7 +86,7 @@ inline Hardware small_machine(std::initializer_list<uint32_t> gpus = {}) {
     Hardware hardware({cpu});
     for (const uint32_t capability : gpus) {
         DeviceDescription gpu;
-        gpu.kind = "simulated";
+        gpu.kind = "cuda";
         gpu.id = "SIM" + std::to_string(hardware.devices().size() - 1);
         gpu.name = "Test GPU";
         gpu.compute_capability = capability;

@@ -163,7 +163,7 @@ TEST(Registry, DevicesGoToTheProviderThatMatches) {
         return provider ? registry.owner(*provider).manifest.name : "";
     };
     const Registry registry = Registry::load(config, hardware);
-    EXPECT_EQ(registry.providers("simulated").size(), 2u);
+    EXPECT_EQ(registry.providers("cuda").size(), 2u);
     EXPECT_EQ(owner(registry, "SIM0"), "owner80");
     EXPECT_EQ(owner(registry, "SIM1"), "owner60");
     EXPECT_EQ(owner(registry, "SIM2"), "");
@@ -212,9 +212,9 @@ TEST(Registry, PartsOfACardHaveOwnersAndTheirKernels) {
 
 TEST(Registry, ComputeCapabilityIsJudgedBeforeMapping) {
     PluginFolder folder;
-    const fs::path manifest = folder.add("owner80", {{"kinds", "['simulated']"},
-                                                     {"minimum_compute_capability", "'8.0'"},
-                                                     {"maximum_compute_capability", "'12.1'"}});
+    const fs::path manifest = folder.add(
+        "owner80",
+        {{"kinds", "['cuda']"}, {"minimum_compute_capability", "'8.0'"}, {"maximum_compute_capability", "'12.1'"}});
     const Registry registry = Registry::load(folder.config(), small_machine({750, 1300}));
     EXPECT_EQ(record_of(registry, manifest).reason,
               "SIM0: compute capability 7.5, at least 8.0 needed; SIM1: compute capability 13.0, at most 12.1 needed");

@@ -18,9 +18,9 @@ TEST(Report, TellsDevicesAndTheirOwners) {
     const std::string text = devices_report(hardware, Registry::load(folder.config(), hardware));
     EXPECT_THAT(text, HasSubstr("CPU: Test processor\n  2 threads, 1 NUMA node, 8.0 GiB memory (8.0 GiB free)\n"));
     EXPECT_THAT(text, HasSubstr("  kernels of: good (2), owner60 (2)\n"));
-    EXPECT_THAT(text, HasSubstr("SIM0: Test GPU, compute capability 8.6, 4.0 GiB memory (4.0 GiB free), simulated\n"
+    EXPECT_THAT(text, HasSubstr("SIM0: Test GPU, compute capability 8.6, 4.0 GiB memory (4.0 GiB free)\n"
                                 "  owned by: owner60\n"));
-    EXPECT_THAT(text, HasSubstr("SIM1: Test GPU, compute capability 5.2, 4.0 GiB memory (4.0 GiB free), simulated\n"
+    EXPECT_THAT(text, HasSubstr("SIM1: Test GPU, compute capability 5.2, 4.0 GiB memory (4.0 GiB free)\n"
                                 "  cannot be used:\n    owner60: needs compute capability 600, found 520\n"));
 }
 

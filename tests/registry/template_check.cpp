@@ -48,7 +48,6 @@ class Template : public testing::Test {
         config.default_plugin_folder = false;
         config.plugin_folders = {template_folder};
         if (!other_folder.empty()) config.plugin_folders.push_back(other_folder);
-        config.off = {"simulated"};
         return Registry::load(config, hardware);
     }
 

@@ -296,7 +296,7 @@ std::vector<unsigned char> recorded_groups(const Product& product) {
 std::vector<float> product_of(const Product& product, bool maps) {
     constexpr int32_t kRows = 2;
     Hardware hardware = Hardware::detect();
-    const Config config = test::rig_config({860});
+    const test::TestConfig config = test::rig_config({860});
     apply(config, hardware);
     const Registry registry = Registry::load(config, hardware);
     OpSet ops;

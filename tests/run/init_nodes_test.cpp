@@ -45,8 +45,8 @@ std::unique_ptr<test::LoadedModel> load(bool maps = true, double memory_bandwidt
     options.expand_from = 8;
     options.lowerings["mla_attention"] = "3";
     options.placement.gpu_layers = 99;
-    Config config = test::rig_config({860});
-    config.simulated.front().memory_bandwidth = memory_bandwidth;
+    test::TestConfig config = test::rig_config({860});
+    config.gpus.front().memory_bandwidth = memory_bandwidth;
     return std::make_unique<test::LoadedModel>(golden("v3-groups.gguf"), options, config);
 }
 
@@ -210,7 +210,7 @@ std::vector<float> results_of(const Case& c, bool maps, bool has_kernel, bool ch
     const std::string lacks = std::string(has_kernel ? "" : "transpose,convert,") + (c.on_host_too ? "get_rows" : "");
     const CardOptions card(kCard, TSR_SIMULATED_ON_WAIT, c.without, lacks);
     Hardware hardware = Hardware::detect();
-    const Config config = test::rig_config({860});
+    const test::TestConfig config = test::rig_config({860});
     apply(config, hardware);
     const Registry registry = Registry::load(config, hardware);
     OpSet ops;

@@ -34,16 +34,16 @@ inline DeviceDescription simulated_card(size_t index, uint32_t compute_capabilit
 }
 
 // Cards SIM0, SIM1, ... of these compute capabilities, and a CPU with the reference's kernels alone.
-inline Config rig_config(const std::vector<uint32_t>& capabilities) {
-    Config config = plugins_without({"cpu_avx2", "cpu_avx512"});
-    for (size_t i = 0; i < capabilities.size(); ++i) config.simulated.push_back(simulated_card(i, capabilities[i]));
+inline TestConfig rig_config(const std::vector<uint32_t>& capabilities) {
+    TestConfig config = plugins_without({"cpu_avx2", "cpu_avx512"});
+    for (size_t i = 0; i < capabilities.size(); ++i) config.gpus.push_back(simulated_card(i, capabilities[i]));
     return config;
 }
 
 // The simulated plugin's extension. The library is the one that the registry maps, so the devices are the engine's.
 inline const tsr_simulated_failures& simulated_failures() {
     static const tsr_simulated_failures* const table = [] {
-        void* library = dlopen(TSR_PLUGIN_DIR "/tessera_simulated.so", RTLD_NOW | RTLD_LOCAL);
+        void* library = dlopen((test_plugin_folder() / "tessera_simulated.so").c_str(), RTLD_NOW | RTLD_LOCAL);
         if (!library) throw std::runtime_error(dlerror());
         static tsr_host host{};
         host.struct_size = sizeof host;

@@ -30,8 +30,8 @@ DeviceDescription gpu(const std::string& id) {
 class Steps : public testing::Test {
   protected:
     void load(std::vector<const char*> gpus, std::vector<TensorRule> rules, uint32_t expand_from = 20) {
-        Config config = test::plugins_without({"cpu_avx2", "cpu_avx512"});
-        for (const char* id : gpus) config.simulated.push_back(gpu(id));
+        test::TestConfig config = test::plugins_without({"cpu_avx2", "cpu_avx512"});
+        for (const char* id : gpus) config.gpus.push_back(gpu(id));
         EngineOptions options;
         options.context = 512;
         options.sequences = 4;

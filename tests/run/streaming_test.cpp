@@ -34,11 +34,11 @@ EngineOptions options_of(bool stream, uint64_t part_bytes = 1, PackWeights pack 
     return options;
 }
 
-Config config() {
-    Config config;
-    config.simulated.push_back(test::simulated_card(0));
-    config.simulated.front().link = "pcie4x16";
-    config.simulated.front().link_bandwidth = 20e9;
+test::TestConfig config() {
+    test::TestConfig config = test::plugins_without({});
+    config.gpus.push_back(test::simulated_card(0));
+    config.gpus.front().link = "pcie4x16";
+    config.gpus.front().link_bandwidth = 20e9;
     return config;
 }
 
@@ -163,8 +163,8 @@ TEST(StreamingFailures, OfPreparingAKernelNameTheNode) {
 TEST(StreamingPlan, TakesOnlyWhatIsLeft) {
     const gguf::GgufFile file = gguf::GgufFile::open(test::golden("v3-groups.gguf"));
     const auto planned = [&](uint64_t memory, bool stream) {
-        Config card = config();
-        if (memory) card.simulated.front().memory_bytes = card.simulated.front().free_memory_bytes = memory;
+        test::TestConfig card = config();
+        if (memory) card.gpus.front().memory_bytes = card.gpus.front().free_memory_bytes = memory;
         Hardware hardware = Hardware::detect();
         apply(card, hardware);
         const Registry registry = Registry::load(card, hardware);

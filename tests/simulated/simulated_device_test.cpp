@@ -65,45 +65,12 @@ TEST(SimulatedProvider, TheTableSaysWhatIsThere) {
     }
 }
 
-TEST(SimulatedProvider, OptionsComeFromTheEnvironmentToo) {
-    const tsr_device_provider& provider = *simulated_plugin().providers[0];
-    const tsr_device_info info = device_info(860, 1 << 20, "SIM7");
-    const auto open = [&](const char* name, const char* value) {
-        setenv(name, value, 1);
-        tsr_device* device = nullptr;
-        const std::string message = message_of(provider.open(&provider, &info, &device));
-        unsetenv(name);
-        const bool recordings = device && device->replay;
-        if (device) device->close(device);
-        return device ? recordings ? "with recordings" : "without recordings" : message;
-    };
-    EXPECT_EQ(open("TESSERA_SIMULATED_WITHOUT", "memory_info,recordings"), "without recordings");
-    EXPECT_EQ(open("TESSERA_SIMULATED_POLICY", "on_wait"), "with recordings");
-    EXPECT_EQ(open("TESSERA_SIMULATED_SEED", "18446744073709551615"), "with recordings");
-    EXPECT_THAT(open("TESSERA_SIMULATED_POLICY", "sometimes"), HasSubstr("sometimes"));
-    EXPECT_THAT(open("TESSERA_SIMULATED_SEED", "one"), HasSubstr("found one"));
-    EXPECT_THAT(open("TESSERA_SIMULATED_WITHOUT", "memory"), HasSubstr("found memory"));
-    EXPECT_THAT(open("TESSERA_SIMULATED_LACKS", "matmul,q9"), HasSubstr("found q9"));
+TEST(SimulatedProvider, MalformedOptionsAreRefused) {
     const tsr_simulated_options wrong = options(99);
     EXPECT_EQ(failures().configure("SIM7", &wrong), 0u);
-}
-
-TEST(SimulatedProvider, DevicesVanishAsTheEnvironmentSays) {
-    const tsr_device_provider& provider = *simulated_plugin().providers[0];
-    const tsr_device_info info = device_info(860, 1 << 20, "SIM7");
-    failures().reset("SIM7");
-    tsr_device* device = nullptr;
-    setenv("TESSERA_SIMULATED_VANISH", "3", 1);
-    EXPECT_EQ(message_of(provider.open(&provider, &info, &device)), "");
-    unsetenv("TESSERA_SIMULATED_VANISH");
-    ASSERT_NE(device, nullptr);
-    void* block = nullptr;
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(message_of(device->allocate(device, 256, &block)), "");
-    tsr_code code = TSR_OK;
-    EXPECT_THAT(message_of(device->allocate(device, 256, &block), &code), HasSubstr("vanished"));
-    EXPECT_EQ(code, TSR_DEVICE_LOST);
-    device->close(device);
-    failures().reset("SIM7");
+    tsr_simulated_options unknown = options(TSR_SIMULATED_RANDOM);
+    unknown.lacks = "matmul,q9";
+    EXPECT_EQ(failures().configure("SIM7", &unknown), 0u);
 }
 
 TEST(SimulatedMemory, CarriesDataThereAndBack) {

@@ -19,7 +19,7 @@ namespace tessera::test {
 
 inline const tsr_plugin& simulated_plugin() {
     static const tsr_plugin* const plugin = [] {
-        void* library = dlopen(TSR_PLUGIN_DIR "/tessera_simulated.so", RTLD_NOW | RTLD_LOCAL);
+        void* library = dlopen(TSR_PLUGIN_DIR "/../test-plugins/tessera_simulated.so", RTLD_NOW | RTLD_LOCAL);
         if (!library) throw std::runtime_error(dlerror());
         const auto query = reinterpret_cast<tsr_plugin_query_function>(dlsym(library, TSR_PLUGIN_QUERY));
         static tsr_host host{};

@@ -21,18 +21,40 @@ struct Types {
     tsr_type gate, up, down;
 };
 
-// down(silu(gate x) * up x) of one expert, in double but for the rounding of activations.
+// A gated linear unit other than silu(gate) * up, and of one expert the biases that there are.
+struct Unit {
+    const char* activation = nullptr;
+    double limit = 0;
+
+    double operator()(double gate, double up) const {
+        const double most = limit > 0 ? limit : 1e30, bounded = std::clamp(up, -most, most);
+        if (!activation || std::string_view(activation) == "silu") return std::min(silu(gate), most) * bounded;
+        if (std::string_view(activation) == "gelu")
+            return gate / 2 * (1 + std::tanh(0.7978845608028654 * (gate + 0.044715 * gate * gate * gate))) * up;
+        const double g = std::min(gate, most);
+        return g / (1 + std::exp(-1.702 * g)) * (bounded + 1);
+    }
+};
+struct Biases {
+    const float *gate = nullptr, *up = nullptr, *down = nullptr;
+};
+
+double biased(double sum, const float* bias, int64_t i) {
+    return bias ? static_cast<double>(static_cast<float>(sum) + bias[i]) : sum;
+}
+
+// down(unit(gate x, up x)) of one expert, in double but for the rounding of activations.
 std::vector<double> network(const Types& types, const float* gate, const float* up, const float* down, const float* x,
-                            int64_t k, int64_t f, int64_t n) {
+                            int64_t k, int64_t f, int64_t n, const Unit& unit = {}, const Biases& biases = {}) {
     const std::vector<float> gate_x = seen_by(types.gate, x, k), up_x = seen_by(types.up, x, k);
     std::vector<float> hidden(static_cast<size_t>(f));
     for (int64_t i = 0; i < f; ++i) {
-        hidden[i] =
-            static_cast<float>(silu(product(gate + i * k, gate_x.data(), k)) * product(up + i * k, up_x.data(), k));
+        hidden[i] = static_cast<float>(unit(biased(product(gate + i * k, gate_x.data(), k), biases.gate, i),
+                                            biased(product(up + i * k, up_x.data(), k), biases.up, i)));
     }
     hidden = seen_by(types.down, hidden.data(), f);
     std::vector<double> out(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) out[i] = product(down + i * f, hidden.data(), f);
+    for (int64_t i = 0; i < n; ++i) out[i] = biased(product(down + i * f, hidden.data(), f), biases.down, i);
     return out;
 }
 
@@ -45,6 +67,8 @@ struct Moe {
     int32_t begin = 0;
     std::optional<int32_t> all_ids;  // else random and distinct in a row, with some -1
     bool reduced = false;            // rows of one to `used` experts, in turn
+    Unit unit;
+    unsigned biases = 0;  // of gate (1), up (2) and down (4)
 };
 
 struct MoeResult {
@@ -75,6 +99,19 @@ MoeResult run_moe(const Moe& m) {
         make_weight(node.add(true, m.types.up, {m.k, m.f, m.experts}, TSR_ROLE_WEIGHT), m.k, random, m.packed);
     const auto down =
         make_weight(node.add(true, m.types.down, {m.f, m.n, m.experts}, TSR_ROLE_WEIGHT), m.f, random, m.packed);
+    const float* biases[3] = {};
+    for (unsigned i = 0; (m.biases != 0 || m.unit.activation) && i < 3; ++i) {
+        if ((m.biases >> i & 1) == 0) {
+            node.add_absent();
+            continue;
+        }
+        const int64_t length = i == 2 ? m.n : m.f;
+        Operand& bias = node.add(true, TSR_TYPE_F32, {length, m.experts}, TSR_ROLE_WEIGHT);
+        fill_normal(bias.floats(), static_cast<size_t>(length * m.experts), random);
+        biases[i] = bias.floats();
+    }
+    if (m.unit.activation) node.attribute("activation", m.unit.activation);
+    if (m.unit.limit > 0) node.attribute("limit", m.unit.limit);
     Operand& out = node.add(false, TSR_TYPE_F32, {m.n, m.rows}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
     node.run_kernel(kernel_of(TSR_OP_MOE_FFN), m.workers, Ranges(m.begin, static_cast<int32_t>(m.rows)));
     MoeResult result;
@@ -84,8 +121,11 @@ MoeResult run_moe(const Moe& m) {
         for (int64_t s = 0; s < m.used; ++s) {
             const int32_t e = ids.integers()[r * m.used + s];
             if (e < 0) continue;
-            const auto one = network(m.types, gate.data() + e * m.f * m.k, up.data() + e * m.f * m.k,
-                                     down.data() + e * m.n * m.f, x.floats() + r * m.k, m.k, m.f, m.n);
+            const auto one =
+                network(m.types, gate.data() + e * m.f * m.k, up.data() + e * m.f * m.k, down.data() + e * m.n * m.f,
+                        x.floats() + r * m.k, m.k, m.f, m.n, m.unit,
+                        {biases[0] ? biases[0] + e * m.f : nullptr, biases[1] ? biases[1] + e * m.f : nullptr,
+                         biases[2] ? biases[2] + e * m.n : nullptr});
             for (int64_t i = 0; i < m.n; ++i) sum[i] += weights.floats()[r * m.used + s] * one[i];
         }
         for (int64_t i = 0; i < m.n; ++i) {
@@ -96,6 +136,28 @@ MoeResult run_moe(const Moe& m) {
     }
     result.error = error_of(got, wanted);
     return result;
+}
+
+TEST(MoeFfn, HasBiasesAndUnits) {
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_Q8_0, TSR_TYPE_MXFP4}) {
+        for (const Unit unit : {Unit{}, Unit{"silu", 0.5}, Unit{"gelu"}, Unit{"swiglu_oai", 0.7}}) {
+            for (const int64_t rows : {1, 3, 29}) {
+                for (const unsigned biases : {0u, 7u, 3u, 4u}) {
+                    SCOPED_TRACE(testing::Message()
+                                 << layout_of(type).name << ", " << (unit.activation ? unit.activation : "none")
+                                 << ", rows " << rows << ", biases " << biases);
+                    Moe m;
+                    m.types = {type, type, type};
+                    m.packed = type == TSR_TYPE_MXFP4;
+                    m.n = m.packed ? 40 : 43;
+                    m.rows = rows;
+                    m.unit = unit;
+                    m.biases = biases;
+                    EXPECT_LT(run_moe(m).error, is_plain(type) ? 1e-5 : kTolerance);
+                }
+            }
+        }
+    }
 }
 
 TEST(MoeFfn, IsRightForEveryFormat) {

@@ -1,4 +1,4 @@
-// add, mul, silu_mul, scale, scale_by_position and hadamard.
+// add, mul, silu_mul, glu, add_id, scale, scale_by_position and hadamard.
 #include "../estimate.hpp"
 #include "../kernel_of.hpp"
 #include "../launches.hpp"
@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <string_view>
 
 namespace tessera::cuda_ops {
 namespace {
@@ -50,6 +51,22 @@ class Pointwise {
         : node_(node), kernel_(device, module, node.op) {}
 
     void enqueue(const tsr_launch& launch) const {
+        const tsr_tensor& a = *node_.inputs[0];
+        const cuda_kernels::Pointwise p = pairs(launch);
+        const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
+        const cuda::Grid grid{chunks, std::min(bound_of_rank(a, launch), kMaximumGrid),
+                              static_cast<uint32_t>(inner_rows(a))};
+        if (std::string_view(node_.op) == TSR_OP_GLU) {
+            const cpu::Glu of(node_);
+            kernel_.launch(launch.queue, grid, cuda_kernels::kRowThreads,
+                           cuda_kernels::Glu{p, static_cast<int32_t>(of.activation), of.limit, of.alpha, 0});
+        } else {
+            kernel_.launch(launch.queue, grid, cuda_kernels::kRowThreads, p);
+        }
+    }
+
+  private:
+    cuda_kernels::Pointwise pairs(const tsr_launch& launch) const noexcept {
         const tsr_tensor &a = *node_.inputs[0], &b = *node_.inputs[1];
         cuda_kernels::Pointwise p{};
         p.a = operand_address(node_, launch, 0);
@@ -62,13 +79,9 @@ class Pointwise {
         set_strides(*node_.outputs[0], p.y_strides);
         set_inner(a, p.inner);
         p.n = static_cast<int32_t>(a.dims[0]);
-        const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
-        kernel_.launch(launch.queue,
-                       {chunks, std::min(bound_of_rank(a, launch), kMaximumGrid), static_cast<uint32_t>(inner_rows(a))},
-                       cuda_kernels::kRowThreads, p);
+        return p;
     }
 
-  private:
     const tsr_node& node_;
     cuda::Kernel kernel_;
 };
@@ -84,6 +97,58 @@ struct Mul : Pointwise<cpu::check_mul> {
 struct SiluMul : Pointwise<cpu::check_silu_mul> {
     using Pointwise::Pointwise;
     static constexpr const char *kName = "silu_mul.cuda", *kOp = TSR_OP_SILU_MUL;
+};
+
+struct Glu : Pointwise<cpu::check_glu_op> {
+    using Pointwise::Pointwise;
+    static constexpr const char *kName = "glu.cuda", *kOp = TSR_OP_GLU;
+};
+
+class AddId {
+  public:
+    static constexpr const char *kName = "add_id.cuda", *kOp = TSR_OP_ADD_ID;
+    static const cuda::Module& module(const Build& build) noexcept { return *build.rowwise; }
+
+    static void plan(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
+        cpu::Work work;
+        cpu::check_add_id(node, plan, work);
+        if (!plan.supported || refuse_counts(node, plan)) return;
+        if (node.inputs[1]->dims[1] > std::numeric_limits<int32_t>::max()) {
+            return sdk::refuse(plan, "add_id: required %lld experts; supported: fewer than 2^31",
+                               static_cast<long long>(node.inputs[1]->dims[1]));
+        }
+        std::snprintf(plan.reason, sizeof plan.reason, "a thread an element");
+        write_estimate(work, {}, device, plan);
+    }
+
+    AddId(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
+        : node_(node), kernel_(device, module, "add_id") {}
+
+    void enqueue(const tsr_launch& launch) const {
+        const tsr_tensor &x = *node_.inputs[0], &bias = *node_.inputs[1], &ids = *node_.inputs[2],
+                         &y = *node_.outputs[0];
+        cuda_kernels::AddId p{};
+        p.x = operand_address(node_, launch, 0);
+        p.bias = operand_address(node_, launch, 1);
+        p.ids = operand_address(node_, launch, 2);
+        p.y = operand_address(node_, launch, 3);
+        p.rows = rows_of(x, launch);
+        p.x_slot = x.strides[1], p.x_row = x.strides[2];
+        p.y_slot = y.strides[1], p.y_row = y.strides[2];
+        p.ids_slot = ids.strides[0], p.ids_row = ids.strides[1];
+        p.bias_row = bias.strides[1];
+        p.n = static_cast<int32_t>(x.dims[0]);
+        p.slots = static_cast<int32_t>(x.dims[1]);
+        p.experts = static_cast<int32_t>(bias.dims[1]);
+        const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
+        kernel_.launch(launch.queue,
+                       {chunks, std::min(row_bound(x, launch), kMaximumGrid), static_cast<uint32_t>(p.slots)},
+                       cuda_kernels::kRowThreads, p);
+    }
+
+  private:
+    const tsr_node& node_;
+    cuda::Kernel kernel_;
 };
 
 // Both have the same kernel on the card.
@@ -198,6 +263,12 @@ void set_mul(tsr_kernel& kernel) noexcept {
 }
 void set_silu_mul(tsr_kernel& kernel) noexcept {
     set_kernel<SiluMul>(kernel);
+}
+void set_glu(tsr_kernel& kernel) noexcept {
+    set_kernel<Glu>(kernel);
+}
+void set_add_id(tsr_kernel& kernel) noexcept {
+    set_kernel<AddId>(kernel);
 }
 
 }  // namespace tessera::cuda_ops

@@ -1,4 +1,4 @@
-// add, mul, silu_mul, weighted_sum, rope, scale, scale_by_position and hadamard.
+// add, mul, silu_mul, glu, add_id, weighted_sum, rope, scale, scale_by_position and hadamard.
 #include "../rows.hpp"
 #include "rowwise.hpp"
 
@@ -54,6 +54,15 @@ SIMT_DEVICE double natural_logarithm(double whole) {
     return exponent * 0.69314718055994530942 + 2 * s * sum;
 }
 
+SIMT_DEVICE float silu(float v) {
+    return v / (1.f + simt::expf(-v));
+}
+
+// NaN stays NaN.
+SIMT_DEVICE float within(float v, float limit) {
+    return v > limit ? limit : v < -limit ? -limit : v;
+}
+
 }  // namespace
 }  // namespace tessera::cuda_kernels
 
@@ -69,6 +78,45 @@ SIMT_KERNEL(kRowThreads, 4) mul(Pointwise p) {
 
 SIMT_KERNEL(kRowThreads, 4) silu_mul(Pointwise p) {
     for_pairs(p, [](float gate, float up) { return gate / (1.f + simt::expf(-gate)) * up; });
+}
+
+SIMT_KERNEL(kRowThreads, 4) glu(Glu p) {
+    const float limit = p.limit, alpha = p.alpha;
+    if (p.activation == 1) {
+        for_pairs(p.pairs, [](float gate, float up) {
+            // (1 + tanh(z)) / 2 is the sigmoid of 2 z.
+            const float z = 1.5957691216057308f * gate * (1.f + 0.044715f * gate * gate);
+            return gate / (1.f + simt::expf(-z)) * up;
+        });
+    } else if (p.activation == 2) {
+        for_pairs(p.pairs, [=](float gate, float up) {
+            const float g = gate > limit ? limit : gate;
+            return g / (1.f + simt::expf(-alpha * g)) * (within(up, limit) + 1.f);
+        });
+    } else {
+        for_pairs(p.pairs, [=](float gate, float up) {
+            const float active = silu(gate);
+            return limit == 0 ? active * up : (active > limit ? limit : active) * within(up, limit);
+        });
+    }
+}
+
+// Grid: x the elements by kRowElements, y the maximum of rows or fewer, z the slots. y may be x.
+SIMT_KERNEL(kRowThreads, 4) add_id(AddId p) {
+    using namespace simt;
+    const RowRange range = actual_rows(p.rows);
+    const int slot = static_cast<int>(block_index().z);
+    const int begin = static_cast<int>(block_index().x) * kRowElements, end = minimum(begin + kRowElements, p.n);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        const int id = *at<int32_t>(p.ids, row * p.ids_row + slot * p.ids_slot);
+        const bool named = id >= 0 && id < p.experts;
+        const auto* bias = at<float>(p.bias, named ? id * p.bias_row : 0);
+        const auto* x = at<float>(p.x, row * p.x_row + slot * p.x_slot);
+        auto* y = at<float>(p.y, row * p.y_row + slot * p.y_slot);
+        for (int e = begin + static_cast<int>(thread_index().x); e < end; e += kRowThreads)
+            y[e] = named ? x[e] + bias[e] : x[e];
+    }
 }
 
 // Grid: x the elements by kRowElements, y the maximum of rows or fewer.

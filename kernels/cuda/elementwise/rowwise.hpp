@@ -16,6 +16,23 @@ struct Pointwise {
     int32_t n, reserved;
 };
 
+// y = the gated linear unit of gate a and up b, numbered as `pairs` says.
+struct Glu {
+    Pointwise pairs;
+    int32_t activation;  // cpu::Activation
+    float limit, alpha;
+    int32_t reserved;
+};
+
+// y[row][slot][i] = x[row][slot][i] + bias[ids[row][slot]][i]; of an id that is none x alone.
+struct AddId {
+    const void *x, *bias, *ids;
+    void* y;
+    Rows rows;
+    int64_t x_slot, x_row, y_slot, y_row, ids_slot, ids_row, bias_row;
+    int32_t n, slots, experts, reserved;
+};
+
 // y[row][i] = sum over slots of weights[row][slot] * x[row][slot][i].
 struct WeightedSum {
     const void *x, *weights;

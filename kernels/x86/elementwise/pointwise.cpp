@@ -29,6 +29,8 @@ constinit const RowOp kPointwise[] = {
     {TSR_OP_ADD, run_row_op<elementwise::run_add<Isa>>},
     {TSR_OP_MUL, run_row_op<elementwise::run_mul<Isa>>},
     {TSR_OP_SILU_MUL, run_row_op<elementwise::run_silu_mul<Isa>>},
+    {TSR_OP_GLU, run_row_op<elementwise::run_glu<Isa>>},
+    {TSR_OP_ADD_ID, run_row_op<elementwise::run_add_id<Isa>>},
     {TSR_OP_WEIGHTED_SUM, run_row_op<elementwise::run_weighted_sum<Isa>>},
     {}};
 

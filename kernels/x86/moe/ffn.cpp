@@ -45,6 +45,8 @@ struct Ffn {
     uint32_t slots;
     const PanelTable* panels;
     bool routed;
+    cpu::Glu glu;
+    bool plain;  // silu(gate) * up, and no biases
     Weight gate, up, down;
     int64_t experts, used, max_rows;
     bool same_x;                                                   // gate and up need the same preparation of rows
@@ -52,9 +54,10 @@ struct Ffn {
     uint64_t x_offset, up_x_offset, h_offset, out_offset, workspace_bytes;
 
     Ffn(const tsr_node& of, const tsr_device_info* device) noexcept
-        : node(&of), slots(slots_of(device)), panels(vectors_of(device).panels) {
+        : node(&of), slots(slots_of(device)), panels(vectors_of(device).panels), glu(of) {
         routed = cpu::is_routed(of);
         const uint32_t first = cpu::first_matrix(of);
+        plain = glu.is_silu_mul() && of.input_count == first + 3;
         gate = Weight(of, first);
         up = Weight(of, first + 1);
         down = Weight(of, first + 2);
@@ -93,7 +96,7 @@ const tsr_status* plan_ffn(const tsr_kernel*, const tsr_node* node, const tsr_de
                            tsr_kernel_plan* plan) {
     const CanonicalNode canonical(*node);
     Check check(canonical.node(), *plan);
-    if (!cpu::check_ffn(check, canonical.node())) return nullptr;
+    if (!cpu::check_ffn(check, canonical.node(), cpu::Networks::kAll)) return nullptr;
     const Ffn op(canonical.node(), device);
     const auto rows = static_cast<double>(op.max_rows), used = static_cast<double>(op.used);
     const double all = std::min(static_cast<double>(op.experts), rows * used);
@@ -169,11 +172,11 @@ class Pass {
     void output() const {
         if (op_.apart(rows_)) {
             divide(op_.down.groups(), kDownGroups, [&](int64_t expert, int64_t begin, int64_t end) {
+                const float* bias = bias_of(op_.down, expert);
                 const auto store = [&](int64_t r, int64_t group, const float* lanes) {
                     store_lanes(apart_row(first(expert) + r), group, op_.down.n, lanes);
                 };
-                op_.down.kernels->multiply(*op_.panels, op_.down.rows(*op_.node, run_, expert), begin, end,
-                                           h_rows(expert), scratch_, Sink(store));
+                multiply(op_.down, op_.down.rows(*op_.node, run_, expert), begin, end, h_rows(expert), bias, store);
             });
             return;
         }
@@ -185,8 +188,7 @@ class Pass {
             const auto store = [&](int64_t r, int64_t group, const float* lanes) {
                 store_lanes(out_row(r), group, op_.down.n, lanes);
             };
-            op_.down.kernels->multiply(*op_.panels, op_.down.rows(*op_.node, run_), begin, end, h_rows(0), scratch_,
-                                       Sink(store));
+            multiply(op_.down, op_.down.rows(*op_.node, run_), begin, end, h_rows(0), bias_of(op_.down, 0), store);
         });
     }
 
@@ -202,6 +204,29 @@ class Pass {
     }
 
   private:
+    // Of a matrix of expert e; nullptr: there is none.
+    const float* bias_of(const Weight& weight, int64_t e) const noexcept {
+        const uint32_t index = weight.operand + 3;
+        if (op_.plain || !sdk::has_input(*op_.node, index)) return nullptr;
+        const char* data = sdk::operand_data<char>(*op_.node, run_, index);
+        return reinterpret_cast<const float*>(data + e * op_.node->inputs[index]->strides[1]);
+    }
+    // Groups begin .. end of the products with rows, plus the bias, each to `sink`.
+    template <class Function>
+    void multiply(const Weight& weight, const WeightRows& matrix, int64_t begin, int64_t end,
+                  const ActivationRows& rows, const float* bias, const Function& sink) const {
+        if (!bias) {
+            weight.kernels->multiply(*op_.panels, matrix, begin, end, rows, scratch_, Sink(sink));
+            return;
+        }
+        const auto biased = [&](int64_t r, int64_t group, const float* lanes) {
+            float sums[kLanes];
+            add_bias_8(sums, lanes, bias + group * kLanes, weight.n - group * kLanes);
+            sink(r, group, sums);
+        };
+        weight.kernels->multiply(*op_.panels, matrix, begin, end, rows, scratch_, Sink(biased));
+    }
+
     const float* x_row(int64_t r) const noexcept {
         const tsr_tensor& x = *op_.node->inputs[0];
         const char* data = sdk::operand_data<char>(*op_.node, run_, 0);
@@ -262,8 +287,8 @@ class Pass {
                 add_scaled(out_row(place / op_.used) + at, lanes, std::min<int64_t>(kLanes, op_.down.n - at),
                            factor_of(place));
             };
-            op_.down.kernels->multiply(*op_.panels, op_.down.rows(*op_.node, run_, e), begin, end, h_rows(e), scratch_,
-                                       Sink(add_lanes));
+            multiply(op_.down, op_.down.rows(*op_.node, run_, e), begin, end, h_rows(e), bias_of(op_.down, e),
+                     add_lanes);
         }
     }
 
@@ -284,11 +309,17 @@ class Pass {
             const auto keep = [&](int64_t r, int64_t group, const float* lanes) {
                 std::memcpy(hidden_ + r * width + (group - begin) * kLanes, lanes, kLanes * sizeof(float));
             };
-            const auto combine = [&](int64_t r, int64_t group, const float* lanes) {
-                silu_mul_8(hidden_ + r * width + (group - begin) * kLanes, lanes);
-            };
-            op_.gate.kernels->multiply(*op_.panels, gate, begin, end, gate_x, scratch_, Sink(keep));
-            op_.up.kernels->multiply(*op_.panels, up, begin, end, up_x, scratch_, Sink(combine));
+            multiply(op_.gate, gate, begin, end, gate_x, bias_of(op_.gate, e), keep);
+            if (op_.plain) {
+                multiply(op_.up, up, begin, end, up_x, nullptr, [&](int64_t r, int64_t group, const float* lanes) {
+                    silu_mul_8(hidden_ + r * width + (group - begin) * kLanes, lanes);
+                });
+            } else {
+                multiply(op_.up, up, begin, end, up_x, bias_of(op_.up, e),
+                         [&](int64_t r, int64_t group, const float* lanes) {
+                             glu_8(op_.glu, hidden_ + r * width + (group - begin) * kLanes, lanes);
+                         });
+            }
             for (int64_t r = 0; r < rows; ++r) {
                 op_.down.kernels->prepare(to, r, hidden_ + r * width, step, last);
             }

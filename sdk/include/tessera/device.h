@@ -18,7 +18,7 @@ typedef struct tsr_device_info {
     uint32_t struct_size;
     uint32_t index; /* among the devices of its kind; parts of one card that are devices of their own share it */
     const tsr_chain* next;
-    const char* kind;             /* "cpu", "cuda", "simulated" */
+    const char* kind;             /* "cpu", "cuda" */
     const char* id;               /* as users write it: "CPU", "CUDA0", "SIM1" */
     const char* name;             /* "AMD EPYC", "NVIDIA GeForce RTX 3090" */
     const char* link;             /* to the host: "pcie4x16" */
@@ -149,7 +149,7 @@ typedef struct tsr_device_provider {
     uint32_t device_abi; /* TSR_DEVICE_ABI */
     const tsr_chain* next;
     const void* context;
-    const char* kind;    /* the device kind that it owns: "cuda", "simulated". Never "cpu": that is the core's */
+    const char* kind;    /* the device kind that it owns: "cuda". Never "cpu": that is the core's */
     const char* interop; /* of the devices that it opens */
     /* Whether this provider can own the device: 1 or 0. Pure. On no, `reason` (capacity bytes) says what is required
      * and what was found. [any] */

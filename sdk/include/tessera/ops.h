@@ -24,8 +24,11 @@
 /* x f32 [k, R], weights any [k, n_i], i = 1 .. m -> m outputs f32 [n_i, R]. Parts: m matmuls. */
 #define TSR_OP_MATMUL_GROUP "matmul_group"
 
-/* x f32 [k, R], gate any [k, f], up any [k, f], down any [f, n] -> f32 [n, R]: down(silu(gate(x)) * up(x)).
- * Parts: matmul_group, silu_mul, matmul. */
+/* x f32 [k, R], gate any [k, f], up any [k, f], down any [f, n], [gate bias f32 [f]]?, [up bias f32 [f]]?,
+ * [down bias f32 [n]]? -> f32 [n, R]: down(silu(gate(x)) * up(x)), each product plus its bias.
+ * Attributes: activation, limit and alpha of the op "glu", which then takes the place of silu and product. A node with
+ * one of them has places for the three biases, absent or not. A kernel refuses attributes and operands that it does not
+ * know. Parts: matmul_group, add, silu_mul or glu, matmul. */
 #define TSR_OP_GATED_FFN "gated_ffn"
 
 /* x f32 [k, R] or [k, K, R], weight any [k, n, E], ids i32 [K, R] -> f32 [n, K, R]: each row by the expert that its id
@@ -35,9 +38,14 @@
 /* x f32 [n, K, R], weights f32 [K, R] -> f32 [n, R]: the sum over K of weight * row. */
 #define TSR_OP_WEIGHTED_SUM "weighted_sum"
 
-/* x f32 [k, R], ids i32 [K, R], weights f32 [K, R], gate any [k, f, E], up any [k, f, E], down any [f, n, E]
- * -> f32 [n, R]: the weighted sum of gated_ffn over the experts that the ids name (-1: none).
- * Parts: matmul_id twice, silu_mul, matmul_id, weighted_sum. */
+/* x f32 [n, K, R], bias f32 [n, E], ids i32 [K, R] -> same shape as x: each row plus the bias of the expert that its id
+ * names; -1: as it is. In place. */
+#define TSR_OP_ADD_ID "add_id"
+
+/* x f32 [k, R], ids i32 [K, R], weights f32 [K, R], gate any [k, f, E], up any [k, f, E], down any [f, n, E],
+ * [gate bias f32 [f, E]]?, [up bias f32 [f, E]]?, [down bias f32 [n, E]]? -> f32 [n, R]: the weighted sum of gated_ffn,
+ * with its attributes, over the experts that the ids name (-1: none).
+ * Parts: matmul_id twice, add_id, silu_mul or glu, matmul_id, weighted_sum. */
 #define TSR_OP_MOE_FFN "moe_ffn"
 
 /* logits f32 [E, R], [bias f32 [E]]? -> ids i32 [K, R], weights f32 [K, R], best first.
@@ -60,7 +68,8 @@
  * (f, 1), beta_fast (f, 32), beta_slow (f, 1), original_context (0). The ramp: low = max(0, floor(c(beta_fast))), high
  * = min(d
  * - 1, ceil(c(beta_slow))), c(b) = d * ln(original_context / (b * 2 pi)) / (2 ln base), ramp(i) = 1 - clamp((i - low) /
- * max(0.001, high - low), 0, 1). */
+ * max(0.001, high - low), 0, 1). ramp_low and ramp_high (f): low and high themselves; then there is no
+ * original_context. */
 #define TSR_OP_ROPE "rope"
 
 /* x f32 [n, ..., R], positions i32 [R] -> same shape as x. In place. Row r is multiplied with
@@ -77,6 +86,15 @@
 
 /* gate f32, up f32 of one shape -> the same: gate / (1 + exp(-gate)) * up. In place of either. */
 #define TSR_OP_SILU_MUL "silu_mul"
+
+/* gate f32, up f32 of one shape -> the same. In place of either. A gated linear unit (arXiv 2002.05202) by the
+ * attribute activation (s):
+ *   - "silu": silu(gate) * up, silu(v) = v / (1 + exp(-v)); with a limit min(silu(gate), limit) * clamp(up, -limit,
+ * limit)
+ *   - "gelu": gelu(gate) * up, gelu(v) = v / 2 * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 * v^3)))
+ *   - "swiglu_oai": g / (1 + exp(-alpha * g)) * (u + 1), g = min(gate, limit), u = clamp(up, -limit, limit)
+ * Further attributes: limit (f, 0: none), alpha (f, 1.702). NaN stays NaN. */
+#define TSR_OP_GLU "glu"
 
 /* x f32 [n, ...] -> same shape as x. In place. Each row, cut into blocks of the largest power of two that divides n, is
  * multiplied with the orthonormal Hadamard matrix of that size, H[i][j] = (-1)^popcount(i & j) / sqrt(size). Applied

@@ -132,7 +132,7 @@ static const tsr_status* open_device(const tsr_device_provider* self, const tsr_
 const tsr_device_provider example_provider = {
     .struct_size = sizeof(tsr_device_provider),
     .device_abi = TSR_DEVICE_ABI,
-    .kind = "simulated",
+    .kind = "example",
     .interop = EXAMPLE_INTEROP,
     .match = match,
     .open = open_device,

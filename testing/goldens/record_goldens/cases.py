@@ -161,6 +161,20 @@ CASES = {
                     intermediate_size=64, tie_word_embeddings=True, vocab_size=270, use_sliding_window=True, sliding_window=70,
                     layer_types=["sliding_attention", "full_attention", "sliding_attention"],
                     rope_parameters=dict(rope_type="default", rope_theta=1e6))),
+    # Past the window and the clamps; YaRN's ramp ends between pairs.
+    "gpt-oss": dict(
+        family="gpt-oss", seed=60, runs=dict(short=300), gains=dict(q=1.0, router=1.5, expert_gate_up=8.0, expert_down=0.5),
+        config=dict(hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=32,
+                    intermediate_size=32, num_local_experts=6, num_experts_per_tok=3, vocab_size=264, sliding_window=70,
+                    layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                    rope_parameters=dict(rope_type="yarn", rope_theta=150000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0,
+                                         truncate=False, original_max_position_embeddings=512))),
+    # Five layers with a window and a rotary embedding of their own, then one that sees all, with scaled positions.
+    "gemma3": dict(
+        family="gemma3", seed=61, runs=dict(short=160), positions=24, gains=dict(down=1.0),
+        config=dict(hidden_size=32, num_hidden_layers=6, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
+                    intermediate_size=64, tie_word_embeddings=True, vocab_size=264, sliding_window=70, query_pre_attn_scalar=16,
+                    rope_parameters=dict(sliding_attention=plain(), full_attention=dict(rope_type="linear", factor=8.0, rope_theta=1e6)))),
     "llama-plain": dict(
         family="llama", seed=9, runs=dict(short=160), gains=dict(q=2.0),
         config=dict(hidden_size=64, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4,

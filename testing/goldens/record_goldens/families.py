@@ -16,6 +16,9 @@ class Family:
     sigmoid: bool = False      # routers: sigmoids with a bias on selection, groups by their best two
     interleaved: bool = False  # with neighbours: transformers turns them, too, and rows stay as they are
     norms: dict = field(default_factory=lambda: NORMS)  # of a layer: in the file, in transformers
+    config: str = ""           # the configuration's class, where it has another name
+    shifted: bool = False      # norms are 1 + the weight; files hold the sum
+    pattern: bool = True       # converters write which layers have a window
     # Keys beside those that all have: name after the prefix, what makes it of a config.
     keys: dict = field(default_factory=dict)
 
@@ -36,6 +39,8 @@ NORMS = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
 NORMS_GLM = {"attn_norm": "input_layernorm", "post_attention_norm": "post_attention_layernorm"}
 NORMS_BOTH = {"attn_norm": "input_layernorm", "post_attention_norm": "post_self_attn_layernorm",
               "ffn_norm": "post_attention_layernorm", "post_ffw_norm": "post_mlp_layernorm"}
+NORMS_GEMMA = {"attn_norm": "input_layernorm", "post_attention_norm": "post_attention_layernorm",
+               "ffn_norm": "pre_feedforward_layernorm", "post_ffw_norm": "post_feedforward_layernorm"}
 NORMS_AFTER = {"post_attention_norm": "post_attention_layernorm", "post_ffw_norm": "post_feedforward_layernorm"}
 
 
@@ -108,5 +113,14 @@ FAMILIES = {
         "rope.scaling.yarn_beta_slow": lambda c: float(c.rope_parameters["beta_slow"]),
         "rope.scaling.yarn_log_multiplier": lambda c: float(c.rope_parameters["mscale_all_dim"]),
         "attention.temperature_scale": lambda c: float(c.rope_parameters["llama_4_scaling_beta"])}),
+    "gpt-oss": Family("gpt-oss", "GptOss", "gpt-4o", ("<|startoftext|>", "<|return|>", "<|start|>", "<|message|>"), norms=NORMS_GLM,
+                      pattern=False, keys={
+        "rope.scaling.type": lambda c: "yarn",
+        "rope.scaling.factor": lambda c: float(c.rope_parameters["factor"]),
+        "rope.scaling.original_context_length": lambda c: c.rope_parameters["original_max_position_embeddings"]}),
+    "gemma3": Family("gemma3", "Gemma3", "default", ("<pad>", "<eos>", "<bos>", "<unk>"), config="Gemma3Text", norms=NORMS_GEMMA,
+                     shifted=True, pattern=False, keys={
+        "rope.scaling.type": lambda c: "linear",
+        "rope.scaling.factor": lambda c: float(c.rope_parameters["full_attention"]["factor"])}),
     "exaone4": Family("exaone4", "Exaone4", "qwen2", PLAIN, norms=NORMS_AFTER),
 }

@@ -27,7 +27,7 @@ HIDDEN_POSITIONS = 8
 
 def make_model(case):
     name = FAMILIES[case["family"]].transformers
-    config_type, model_type = getattr(transformers, name + "Config"), getattr(transformers, name + "ForCausalLM")
+    config_type, model_type = getattr(transformers, (FAMILIES[case["family"]].config or name) + "Config"), getattr(transformers, name + "ForCausalLM")
     options = dict(case["config"], bos_token_id=0, eos_token_id=1, pad_token_id=None)
     rope = options["rope_parameters"]
     options["max_position_embeddings"] = int(rope.get("factor", 1) * rope.get("original_max_position_embeddings", 8192))
@@ -43,8 +43,10 @@ def spread_of(name, shape, gains, tied):
     """Centre and standard deviation of a weight: they keep every block alive, with unit gain but for the gains that the case asks for."""
     if name.endswith("e_score_correction_bias"):
         return 0.0, gains["bias"]
-    if name.endswith("_proj.bias"):
+    if name.endswith(("_proj.bias", "_proj_bias", "router.bias")):
         return 0.0, gains["projection_bias"]
+    if name.endswith("sinks"):
+        return 0.0, 1.0
     if len(shape) == 1:
         return 1.0, 0.1
     gain = 1.0
@@ -60,6 +62,8 @@ def spread_of(name, shape, gains, tied):
         gain = gains["q"]
     elif name.endswith("o_proj.weight"):
         gain = gains["o"]
+    elif name.endswith("experts.gate_up_proj"):
+        gain = gains["expert_gate_up"]
     elif name.endswith("experts.down_proj"):
         gain = gains["expert_down"]
     elif name.endswith("down_proj.weight"):
@@ -69,7 +73,7 @@ def spread_of(name, shape, gains, tied):
 
 def write_and_fill(path, name, model, case):
     """The model's file, and its weights in the model."""
-    gains = dict(q=2.0, router=2.0, bias=0.1, down=1.5, expert_down=1.5, o=1.5, output=3.0, projection_bias=0.5) | case["gains"]
+    gains = dict(q=2.0, router=2.0, bias=0.1, down=1.5, expert_gate_up=1.0, expert_down=1.5, o=1.5, output=3.0, projection_bias=0.5) | case["gains"]
     tied = model.config.tie_word_embeddings
     tensors = {key.removeprefix("model."): tensor for key, tensor in model.state_dict().items()}  # of the model's own memory
     if tied:
@@ -77,7 +81,8 @@ def write_and_fill(path, name, model, case):
     weights = write_seeded_model(path, name, model.config, case, {key: tuple(tensor.shape) for key, tensor in tensors.items()},
                                  lambda key, shape: spread_of(key, shape, gains, tied))
     for key, tensor in tensors.items():
-        tensor.copy_(torch.from_numpy(weights[key]))
+        shift = 1 if FAMILIES[case["family"]].shifted and key.endswith("norm.weight") else 0
+        tensor.copy_(torch.from_numpy(weights[key]) - shift)
 
 
 class RouterWatch:
@@ -86,7 +91,7 @@ class RouterWatch:
     def __init__(self, model):
         self.logits, self.biases = {}, {}
         for name, module in model.named_modules():
-            if name.endswith(("mlp.gate", "block_sparse_moe.router")):
+            if name.endswith(("mlp.gate", "mlp.router", "block_sparse_moe.router")):
                 biases = [b for n, b in model.state_dict().items()
                           if n.startswith(name.removesuffix("gate")) and n.endswith("e_score_correction_bias")]
                 self.biases[name] = biases[0].reshape(-1) if biases else None
@@ -127,13 +132,16 @@ def choose_tokens(model, watch, family, count, seed):
     config = model.config
     rng = np.random.default_rng(seed + 1000)
     tokens = np.concatenate([[0], rng.integers(4, config.vocab_size, count - 1)])
-    cache = transformers.DynamicCache(config=config)
+    # Caches of layers with a window are not cut.
+    cache = None if getattr(config, "sliding_window", None) else transformers.DynamicCache(config=config)
     at, redrawn = 0, 0
     while at < count:
         step = min(32, count - at)
         with torch.no_grad():
-            model(torch.tensor(tokens[None, at:at + step]), past_key_values=cache, use_cache=True)
+            first = 0 if cache is None else at
+            model(torch.tensor(tokens[None, first:at + step]), past_key_values=cache, use_cache=cache is not None)
         margin, _ = watch.selection(config, family)
+        margin = None if margin is None else margin[-step:]
         good = step
         if margin is not None:
             low = (margin < LEAST_ROUTER_MARGIN).nonzero()
@@ -141,7 +149,8 @@ def choose_tokens(model, watch, family, count, seed):
             if low:
                 good = low[0]
         if good < step:
-            cache.crop(good - step)
+            if cache is not None:
+                cache.crop(good - step)
             tokens[at + good] = rng.integers(4, config.vocab_size)
             redrawn += 1
         at += good

@@ -126,6 +126,7 @@ def write_attention_plain(m, c, source, block, case):
                 write(f"{block}attn_{part}.{kind}", values)
     m.half(block + "attn_output.weight", m.take(source + "o_proj.weight"))
     m.bias(block + "attn_output.bias", source + "o_proj.bias")
+    m.bias(block + "attn_sinks.weight", source + "sinks")
     for part, name in (("q", "query"), ("k", "key")):
         for norm in (f"{source}{part}_norm.weight", f"{source}{name}_layernorm.weight"):
             if norm in m.state:
@@ -144,6 +145,7 @@ def write_ffn(m, source, block, case):
             m.bias(f"{block}ffn_{part}.bias", f"{source}{part}_proj.bias")
         return
     m.full(block + "ffn_gate_inp.weight", m.take(router))
+    m.bias(block + "ffn_gate_inp.bias", source + "router.bias")
     for parent in ("gate.", "gate.moe_statics.", ""):
         bias = source + parent + "e_score_correction_bias"
         if bias in m.state:
@@ -167,6 +169,9 @@ def write_experts(m, source, block, case):
             m.experts(f"{block}ffn_{part}_exps.weight", [f"{source}{i}.{part}_proj.weight" for i in range(count)])
         return
     both = m.take(source + "gate_up_proj")
+    if source + "gate_up_proj_bias" in m.state:
+        write_biased_experts(m, source, block, both)
+        return
     half = both.shape[1] // 2
     if case.get("fused"):
         m.half(block + "ffn_gate_up_exps.weight", both)
@@ -174,6 +179,16 @@ def write_experts(m, source, block, case):
         m.half(block + "ffn_gate_exps.weight", both[:, :half])
         m.half(block + "ffn_up_exps.weight", both[:, half:])
     m.half(block + "ffn_down_exps.weight", m.take(source + "down_proj"))
+
+
+def write_biased_experts(m, source, block, both):
+    """As gpt-oss has them: columns are outputs, those of gate and up in turn."""
+    biases, down = m.take(source + "gate_up_proj_bias"), m.take(source + "down_proj")
+    for part, first in (("gate", 0), ("up", 1)):
+        m.half(f"{block}ffn_{part}_exps.weight", both[..., first::2].transpose(0, 2, 1))
+        m.full(f"{block}ffn_{part}_exps.bias", biases[..., first::2])
+    m.half(block + "ffn_down_exps.weight", down.transpose(0, 2, 1))
+    m.full(block + "ffn_down_exps.bias", m.take(source + "down_proj_bias"))
 
 
 def dense_layers(c):
@@ -301,7 +316,7 @@ def write_file(w, m, c, case, add_tokens):
     w.add_block_count(c.num_hidden_layers + (1 if case.get("nextn") else 0))
     w.add_feed_forward_length(c.intermediate_size)
     w.add_head_count(c.num_attention_heads)
-    w.add_rope_freq_base(c.rope_parameters["rope_theta"])
+    w.add_rope_freq_base(c.rope_parameters.get("full_attention", c.rope_parameters)["rope_theta"])
     w.add_layer_norm_rms_eps(c.rms_norm_eps)
     experts = next((n for n in (getattr(c, name, None) for name in (
         "n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")) if n), None)
@@ -328,7 +343,8 @@ def write_file(w, m, c, case, add_tokens):
         w.add_expert_weights_norm(False)
     if case["config"].get("sliding_window"):
         w.add_sliding_window(c.sliding_window)
-        w.add_sliding_window_pattern([kind == "sliding_attention" for kind in c.layer_types])
+        if FAMILIES[family].pattern:
+            w.add_sliding_window_pattern([kind == "sliding_attention" for kind in c.layer_types])
     add_tokens()
     for length in ("short", "long"):
         if f"{length}_factor" in c.rope_parameters:

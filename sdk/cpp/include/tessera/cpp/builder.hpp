@@ -34,8 +34,8 @@ class Builder {
     }
     // The same with as many operands and attributes as there happen to be.
     tsr_value add(const char* op, const char* name, const std::vector<tsr_value>& inputs,
-                  const std::vector<tsr_attribute>& attributes) const {
-        tsr_value output = 0;
+                  const std::vector<tsr_attribute>& attributes, tsr_value into = 0) const {
+        tsr_value output = into;
         add_to(TSR_STAGE_RUN, op, name, {inputs.data(), inputs.size()}, {attributes.data(), attributes.size()}, &output,
                1);
         return output;

@@ -4,6 +4,7 @@
 
 #include <tessera/cpu/check.hpp>
 #include <tessera/cpu/checks/named.hpp>
+#include <tessera/cpu/glu.hpp>
 #include <tessera/cpu/hadamard.hpp>
 #include <tessera/ops.h>
 
@@ -60,7 +61,7 @@ inline void check_rms_norm(const tsr_node& node, tsr_kernel_plan& plan, Work& wo
     plan.supported = 1;
 }
 
-// add, mul, silu_mul: 0 a, 1 b; output.
+// add, mul, silu_mul, glu: 0 a, 1 b; output.
 inline void check_pair(const tsr_node& node, tsr_kernel_plan& plan, Work& work, bool may_broadcast) noexcept {
     Check check(node, plan);
     check.counts(2, 2, 1);
@@ -87,6 +88,30 @@ inline void check_mul(const tsr_node& node, tsr_kernel_plan& plan, Work& work) n
 }
 inline void check_silu_mul(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     check_pair(node, plan, work, false);
+}
+
+inline void check_glu_op(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
+    Check check(node, plan);
+    if (check_glu(check, node)) check_pair(node, plan, work, false);
+}
+
+// add_id: 0 x, 1 bias, 2 ids; output.
+inline void check_add_id(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
+    Check check(node, plan);
+    check.counts(3, 3, 1);
+    check.activation(0, "x", 3);
+    check.activation(1, "the bias", 2);
+    check.integers(2, "ids", 2);
+    check.activation(check.out(), "the output", 3);
+    check_like(check, check.out(), "the output", 0);
+    if (!check) return;
+    const tsr_tensor& x = check.at(0);
+    check.dim(1, "the bias", 0, x.dims[0]);
+    check.dims(2, "ids", {x.dims[1], x.dims[2]});
+    check.same_range(0, 2);
+    if (!check) return;
+    work = row_work(x, 1);
+    plan.supported = 1;
 }
 
 // weighted_sum: 0 x, 1 weights; output.
@@ -130,8 +155,10 @@ inline void check_rope(const tsr_node& node, tsr_kernel_plan& plan, Work& work) 
         check.no("rope: required another mode; supported: norm, neox; missing: that mode");
     if (!(sdk::float_attribute(node, "base", 0) > 0))
         check.no("rope: required without a positive base; supported: with one");
-    if (sdk::float_attribute(node, "ext_factor", 0) != 0 && sdk::int_attribute(node, "original_context", 0) < 1) {
-        check.no("rope: required ext_factor without original_context; supported: with; missing: it");
+    const bool ramp = sdk::find_attribute(node, "ramp_low") && sdk::find_attribute(node, "ramp_high");
+    if (sdk::float_attribute(node, "ext_factor", 0) != 0 && !ramp &&
+        sdk::int_attribute(node, "original_context", 0) < 1) {
+        check.no("rope: required ext_factor without original_context or a ramp; supported: with; missing: it");
     }
     if (!check) return;
     work = row_work(check.at(0), 4);
@@ -184,6 +211,8 @@ inline constexpr NamedCheck kElementwiseChecks[] = {
     {TSR_OP_ADD, check_add},
     {TSR_OP_MUL, check_mul},
     {TSR_OP_SILU_MUL, check_silu_mul},
+    {TSR_OP_GLU, check_glu_op},
+    {TSR_OP_ADD_ID, check_add_id},
     {TSR_OP_WEIGHTED_SUM, check_weighted_sum},
     {TSR_OP_ROPE, check_rope},
     {TSR_OP_HADAMARD, check_hadamard},

@@ -1,9 +1,10 @@
-// rms_norm, add, mul, silu_mul, scale, scale_by_position, weighted_sum over an ISA policy. Operands and meaning are
-// those of ops.h; the checks of the kit have accepted the node. Work is cut into rows or pieces of rows of a fixed
-// size, so results do not depend on the number of workers.
+// rms_norm, add, mul, silu_mul, glu, add_id, scale, scale_by_position, weighted_sum over an ISA policy. Operands and
+// meaning are those of ops.h; the checks of the kit have accepted the node. Work is cut into rows or pieces of rows of
+// a fixed size, so results do not depend on the number of workers.
 #pragma once
 
 #include <tessera/cpu/exponential.hpp>
+#include <tessera/cpu/glu.hpp>
 #include <tessera/cpu/rows.hpp>
 
 namespace tessera::cpu::elementwise {
@@ -66,6 +67,43 @@ typename Isa::Floats silu_mul(typename Isa::Floats gate, typename Isa::Floats up
     return Isa::multiply(Isa::multiply(gate, Isa::divide(numerator, Isa::add(one, e))), up);
 }
 
+// 1 / (1 + exp(-v)).
+template <class Isa>
+typename Isa::Floats sigmoid(typename Isa::Floats v) noexcept {
+    const auto one = Isa::splat(1.0f);
+    const auto e = exp_not_positive<Isa>(Isa::subtract(Isa::zero(), Isa::magnitude(v)));
+    // exp(-|v|) is the numerator of a negative v, one that of the others.
+    const auto numerator = Isa::add(e, Isa::where_not_less(v, Isa::zero(), Isa::subtract(one, e)));
+    return Isa::divide(numerator, Isa::add(one, e));
+}
+
+template <class Isa>
+typename Isa::Floats glu(const Glu& of, typename Isa::Floats gate, typename Isa::Floats up) noexcept {
+    const auto limit = Isa::splat(of.limit), below = Isa::splat(-of.limit);
+    // Of a NaN minimum and maximum give their second operand.
+    const auto within = [&](typename Isa::Floats v) { return Isa::maximum(below, Isa::minimum(limit, v)); };
+    switch (of.activation) {
+        case Activation::kSilu: {
+            const auto active = Isa::multiply(gate, sigmoid<Isa>(gate));
+            if (of.limit == 0) return Isa::multiply(active, up);
+            return Isa::multiply(Isa::minimum(limit, active), within(up));
+        }
+        case Activation::kGelu: {
+            // (1 + tanh(z)) / 2 is the sigmoid of 2 z.
+            constexpr float kTwoRoots = 1.5957691216057308f;  // 2 * sqrt(2 / pi)
+            const auto cubic = Isa::fma(Isa::multiply(gate, gate), Isa::splat(0.044715f), Isa::splat(1.0f));
+            const auto z = Isa::multiply(Isa::multiply(gate, Isa::splat(kTwoRoots)), cubic);
+            return Isa::multiply(Isa::multiply(gate, sigmoid<Isa>(z)), up);
+        }
+        case Activation::kSwigluOai: {
+            const auto g = Isa::minimum(limit, gate);
+            const auto active = Isa::multiply(g, sigmoid<Isa>(Isa::multiply(Isa::splat(of.alpha), g)));
+            return Isa::multiply(active, Isa::add(within(up), Isa::splat(1.0f)));
+        }
+    }
+    return Isa::zero();
+}
+
 // to = function(a, b) over pieces of rows; function takes and gives vectors.
 template <class Isa, class Function>
 void run_pair(const tsr_node& node, const tsr_run& run, Function function) noexcept {
@@ -111,6 +149,43 @@ void run_mul(const tsr_node& node, const tsr_run& run) noexcept {
 template <class Isa>
 void run_silu_mul(const tsr_node& node, const tsr_run& run) noexcept {
     run_pair<Isa>(node, run, [](auto a, auto b) { return silu_mul<Isa>(a, b); });
+}
+
+template <class Isa>
+void run_glu(const tsr_node& node, const tsr_run& run) noexcept {
+    const Glu of(node);
+    run_pair<Isa>(node, run, [&](auto gate, auto up) { return glu<Isa>(of, gate, up); });
+}
+
+template <class Isa>
+void run_add_id(const tsr_node& node, const tsr_run& run) {
+    constexpr int64_t kLanes = Isa::kLanes;
+    const View x = input(node, run, 0);
+    const View bias = input(node, run, 1);
+    const View ids = input(node, run, 2);
+    const View out = output(node, run);
+    const int64_t n = x.dim(0), slots = x.dim(1);
+    const tsr_range rows = sdk::actual_rows(*x.tensor, run);
+    const Share part = share(std::max(0, rows.end - rows.begin) * slots, run);
+    for (int64_t item = part.begin; item < part.end; ++item) {
+        const int64_t r = rows.begin + item / slots, slot = item % slots;
+        const int32_t id = ids.integer(slot, r);
+        if (id < -1 || id >= bias.dim(1)) {
+            throw sdk::Failure(TSR_INVALID_ARGUMENT, std::string("add_id ") + (node.name ? node.name : "") +
+                                                         ": expert " + std::to_string(id) + " of " +
+                                                         std::to_string(bias.dim(1)));
+        }
+        const float* from = x.floats(slot, r);
+        float* to = out.floats(slot, r);
+        if (id < 0) {
+            if (to != from) std::copy_n(from, n, to);
+            continue;
+        }
+        const float* added = bias.floats(id);
+        int64_t i = 0;
+        for (; i + kLanes <= n; i += kLanes) Isa::store(to + i, Isa::add(Isa::load(from + i), Isa::load(added + i)));
+        for (; i < n; ++i) to[i] = from[i] + added[i];
+    }
 }
 
 // scale_by_position: what a row at this position is multiplied with.

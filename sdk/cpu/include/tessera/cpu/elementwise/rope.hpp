@@ -33,8 +33,13 @@ struct RopeTable {
             const auto pair_of = [&](double rotations) {
                 return d * std::log(context / (rotations * 2 * std::numbers::pi)) / (2 * std::log(base));
             };
-            first = std::max(0.0, std::floor(pair_of(sdk::float_attribute(node, "beta_fast", 32))));
-            last = std::min(d - 1, std::ceil(pair_of(sdk::float_attribute(node, "beta_slow", 1))));
+            if (sdk::find_attribute(node, "ramp_low")) {
+                first = sdk::float_attribute(node, "ramp_low", 0);
+                last = sdk::float_attribute(node, "ramp_high", 0);
+            } else {
+                first = std::max(0.0, std::floor(pair_of(sdk::float_attribute(node, "beta_fast", 32))));
+                last = std::min(d - 1, std::ceil(pair_of(sdk::float_attribute(node, "beta_slow", 1))));
+            }
         }
         for (int64_t i = 0; i < node.inputs[0]->dims[0] / 2; ++i) {
             const auto pair = static_cast<double>(i);
