@@ -98,7 +98,9 @@ Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x
                                          weights_.get(TensorPart::kV, layer)});
     Value q = add_bias(projections[0], TensorPart::kQBias, layer, "attn_q");
     Value k = add_bias(projections[1], TensorPart::kKBias, layer, "attn_k");
-    const Value v = reshape(add_bias(projections[2], TensorPart::kVBias, layer, "attn_v"), {a.value_length, kv, rows});
+    const Value v = reshape(
+        scaled(add_bias(projections[2], TensorPart::kVBias, layer, "attn_v"), a.value_scale, name("attn_v_scale")),
+        {a.value_length, kv, rows});
     const auto normalise = [&] {
         q = norm(q, TensorPart::kQNorm, layer);
         k = norm(k, TensorPart::kKNorm, layer);

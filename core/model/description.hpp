@@ -64,6 +64,7 @@ struct Attention {
     HeadNorm head_norm = HeadNorm::kNone;
     bool norm_after_rope = false;
     double scale = 0;                // of scores
+    double value_scale = 1;          // of values
     double softcap = 0;              // scores are softcap * tanh(score / softcap); 0: as they are
     double temperature_scale = 0;    // q is multiplied with 1 + this * ln(floor(position / length) + 1)
     int64_t temperature_length = 0;  // of positions

@@ -46,9 +46,6 @@ class Reasons {
             return;
         }
         say(a.norm_after_rope && a.head_norm == HeadNorm::kRows, "norms of rows after the rotary embedding");
-        if (a.value_length != a.key_length)
-            say(true, fmt::format("heads whose attention.key_length is {} and attention.value_length {}", a.key_length,
-                                  a.value_length));
     }
 
     void feed_forward(const FeedForward& f) {

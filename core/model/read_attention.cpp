@@ -49,7 +49,9 @@ Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters
 void read_windows(ModelFile& model, std::vector<Layer>& layers, size_t every) {
     const auto window = model.find_count("attention.sliding_window");
     if (!window) return;
-    const auto pattern = model.find_pattern("attention.sliding_window_pattern", layers.size());
+    // Of layers of prediction, too.
+    const auto pattern =
+        model.find_pattern("attention.sliding_window_pattern", static_cast<size_t>(model.get_count("block_count")));
     for (size_t i = 0; i < layers.size(); ++i) {
         const bool has = pattern ? (*pattern)[i] : every == 0 || i % every + 1 < every;
         if (has) layers[i].attention.window = *window;

@@ -154,7 +154,6 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
              a.kind = AttentionKind::kLatent;
              a.head_norm = HeadNorm::kHeads;
          })},
-        {"key_length is 32 and attention.value_length 16", attention([](Attention& a) { a.value_length = 16; })},
         {"softplus", experts([](Experts& e) { e.gating = Gating::kSqrtSoftplus; })},
     };
     EXPECT_THAT(not_computed(two_layers()), testing::IsEmpty());
@@ -171,19 +170,6 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
     EXPECT_THAT(not_computed(model), testing::IsEmpty());
 }
 
-TEST(NotComputed, RefusesTheFileThatAsks) {
-    const gguf::Override part{"llama.attention.value_length", int64_t{8}};
-    const gguf::GgufFile file = gguf::GgufFile::open(golden_model("llama-plain"), {&part, 1});
-    try {
-        (void)build_model(file, Registry::of_tables({}), {});
-        FAIL() << "the file was taken";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
-        EXPECT_THAT(error.what(), HasSubstr("'llama'"));
-        EXPECT_THAT(error.what(), HasSubstr("attention.value_length 8 (layer 0)"));
-    }
-}
-
 // The graph of a golden model whose description was changed.
 Graph changed_graph(const OpSet& ops, const std::function<void(ModelDescription&)>& change, const GraphLimits& limits) {
     const gguf::GgufFile file = gguf::GgufFile::open(golden_model("llama-plain"));
@@ -191,6 +177,18 @@ Graph changed_graph(const OpSet& ops, const std::function<void(ModelDescription&
     ModelDescription description = find("llama")->describe(model);
     change(description);
     return build_graph(description, model, ops, limits);
+}
+
+TEST(NotComputed, RefusesTheFileThatAsks) {
+    const OpSet ops;
+    try {
+        (void)changed_graph(ops, [](ModelDescription& model) { model.layers[0].attention.chunked = true; }, {});
+        FAIL() << "the file was taken";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
+        EXPECT_THAT(error.what(), HasSubstr("'llama'"));
+        EXPECT_THAT(error.what(), HasSubstr("begins at multiples of its length (layer 0)"));
+    }
 }
 
 std::vector<const Node*> nodes_of(const Graph& graph, std::string_view op) {

@@ -175,6 +175,14 @@ CASES = {
         config=dict(hidden_size=32, num_hidden_layers=6, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
                     intermediate_size=64, tie_word_embeddings=True, vocab_size=264, sliding_window=70, query_pre_attn_scalar=16,
                     rope_parameters=dict(sliding_attention=plain(), full_attention=dict(rope_type="linear", factor=8.0, rope_theta=1e6)))),
+    "mimo2": dict(
+        family="mimo2", seed=62, runs=dict(short=160), positions=24, gains=dict(q=1.0, router=1.5, bias=0.15),
+        config=dict(hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=1, head_dim=24, v_head_dim=16,
+                    intermediate_size=64, moe_intermediate_size=32, n_routed_experts=6, num_experts_per_tok=3, vocab_size=264,
+                    sliding_window=71, layer_types=["full_attention", "sliding_attention", "sliding_attention"],
+                    mlp_layer_types=["dense", "sparse", "sparse"], attention_value_scale=0.707,
+                    rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=5e6, partial_rotary_factor=0.334),
+                                         sliding_attention=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.334)))),
     "llama-plain": dict(
         family="llama", seed=9, runs=dict(short=160), gains=dict(q=2.0),
         config=dict(hidden_size=64, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4,

@@ -327,10 +327,11 @@ def write_file(w, m, c, case, add_tokens):
     if FAMILIES[case["family"]].latent:
         add_deepseek_keys(w, c, family, case)
     else:
-        w.add_head_count_kv(c.num_key_value_heads)
+        kv_heads = FAMILIES[family].kv_heads
+        w.add_head_count_kv(kv_heads(c) if kv_heads else c.num_key_value_heads)
         if case["config"].get("head_dim"):  # converters write these where the config does
             w.add_key_length(c.head_dim)
-            w.add_value_length(c.head_dim)
+            w.add_value_length(getattr(c, "v_head_dim", c.head_dim))
     for key, value in FAMILIES[family].keys.items():
         add_key(w, f"{arch}.{key}", value(c))
     if FAMILIES[family].neighbours and "rope.dimension_count" not in FAMILIES[family].keys:
@@ -342,7 +343,7 @@ def write_file(w, m, c, case, add_tokens):
         # Converters write no key here and runtimes normalise; the key says that this model does not.
         w.add_expert_weights_norm(False)
     if case["config"].get("sliding_window"):
-        w.add_sliding_window(c.sliding_window)
+        w.add_sliding_window(c.sliding_window - FAMILIES[family].before)
         if FAMILIES[family].pattern:
             w.add_sliding_window_pattern([kind == "sliding_attention" for kind in c.layer_types])
     add_tokens()
