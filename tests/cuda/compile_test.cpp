@@ -1,5 +1,6 @@
 // tessera-cuda-compile as the build runs it.
 #include "sdk/cuda/compiler/options.hpp"
+#include "sdk/cuda/compiler/overlap.hpp"
 #include "tests/apps/process.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -39,6 +40,27 @@ TEST(CompileOptions, AModuleHasOneImageForAnArchitecture) {
                                  "--output", "o",      "--target", "90",       "--target", "90@61"};
     EXPECT_THROW(cuda::compiler::parse_options(std::size(words), words), std::runtime_error);
     EXPECT_EQ(cuda::compiler::parse_options(std::size(words) - 2, words).targets.size(), 1u);
+}
+
+TEST(Overlap, EveryKernelWaitsFirstOrWhereItSays) {
+    using testing::StartsWith;
+    const auto head = [](const char* target) {
+        return std::string("\n.version 8.8\n.target sm_") + target + "\n.address_size 64\n";
+    };
+    const std::string one = ".visible .entry one(\n\t.param .u64 a\n)\n.maxntid 64\n{\n",
+                      two = ".visible .entry two()\n{\n", end = "\tret;\n}\n", loads = "\tld.global.u32 %r1, [%rd1];\n";
+    const std::string made = cuda::compiler::overlapping(
+        head("80") + one + loads + end + two + "\t// tessera prefetch [%rd2]\n" + loads + "\t// tessera wait\n" + end,
+        90);
+    ASSERT_THAT(made, StartsWith(head("90") + one + "\tgriddepcontrol.wait;\n"));
+    const size_t first = made.find(loads), second = made.find(two);
+    const std::string begin = made.substr((head("90") + one).size(), first - (head("90") + one).size());
+    EXPECT_THAT(begin, HasSubstr("@few griddepcontrol.launch_dependents;\n"));
+    EXPECT_EQ(made.substr(second), two + "\tprefetch.global.L2 [%rd2];\n" + loads + begin + end);
+    EXPECT_THROW(cuda::compiler::overlapping("int", 90), std::runtime_error);
+    EXPECT_THROW(cuda::compiler::overlapping(head("80") + ".entry one(", 90), std::runtime_error);
+    EXPECT_FALSE(cuda::compiler::can_overlap(89));
+    EXPECT_TRUE(cuda::compiler::can_overlap(120));
 }
 
 class Compile : public testing::Test {
@@ -101,9 +123,9 @@ TEST_F(Compile, GivesAnImageForEachArchitecture) {
     const std::string source = read(output());
     for (const char* row : {"{600, false,", "{900, false,", "{1200, false,", "{800, true,"})
         EXPECT_THAT(source, HasSubstr(row));
-    // The last number is what the card's code was made from.
-    for (const char* row :
-         {"\\{600, false, [^}]*, 600\\}", "\\{900, false, [^}]*, 610\\}", "\\{1200, false, [^}]*, 800\\}"})
+    // The last number is what the card's code was made from; then whether its kernels wait for those before them.
+    for (const char* row : {"\\{600, false, [^}]*, 600, false\\}", "\\{900, false, [^}]*, 610, true\\}",
+                            "\\{1200, false, [^}]*, 800, true\\}", "\\{800, true, [^}]*, 800, false\\}"})
         EXPECT_THAT(source, testing::ContainsRegex(row));
     EXPECT_THAT(source, HasSubstr("tessera_cuda_module_m__one"));
     ASSERT_EQ(images().size(), 4u);

@@ -333,6 +333,37 @@ TEST(EmulatedDriver, LaunchesHaveTheLimitsOfTheCard) {
     }
 }
 
+TEST(EmulatedDriver, LaunchesMayOverlapOnCardsThatCan) {
+    for (const int number : {1, kHopper}) {
+        SCOPED_TRACE(number);
+        TestCard card(number, number == kHopper ? 90 : 0);
+        const Address out = card.allocate(128);
+        int n = 32, value = 3;
+        void* parameters[] = {const_cast<Address*>(&out), &n, &value};
+        struct Attribute {
+            int id, padding, value[16];
+        } attributes[] = {{0, 0, {}}, {6, 0, {1}}};
+        struct {
+            unsigned grid[3], block[3], shared;
+            void* stream;
+            const Attribute* attributes;
+            unsigned count;
+        } config{{1, 1, 1}, {32, 1, 1}, 0, card.stream, attributes, 2};
+        const auto launch = [&] {
+            return call("cuLaunchKernelEx", static_cast<const void*>(&config), card.function("fill"),
+                        static_cast<void**>(parameters), static_cast<void**>(nullptr));
+        };
+        EXPECT_EQ(launch(), number == kHopper ? 0 : 1);
+        attributes[1].value[0] = 0;
+        EXPECT_EQ(launch(), 0);
+        EXPECT_THAT(card.download(out, 32), Each(3));
+        attributes[1].id = 2;  // cooperative
+        EXPECT_EQ(launch(), 801);
+        config.attributes = nullptr;
+        EXPECT_EQ(launch(), 1);
+    }
+}
+
 TEST(EmulatedDriver, ModulesFitTheCard) {
     TestCard card(0);
     void* module = nullptr;

@@ -23,7 +23,7 @@ if(TSR_CUDA)
     endif()
 endif()
 tessera_test(cuda_compile_test SOURCES compile_test.cpp "${CMAKE_SOURCE_DIR}/tests/apps/process.cpp"
-        "${CMAKE_SOURCE_DIR}/sdk/cuda/compiler/options.cpp" LIBRARIES ZLIB::ZLIB
+        "${CMAKE_SOURCE_DIR}/sdk/cuda/compiler/options.cpp" "${CMAKE_SOURCE_DIR}/sdk/cuda/compiler/overlap.cpp" LIBRARIES ZLIB::ZLIB
     FLAGS -DTSR_CUDA_COMPILE="$<TARGET_FILE:tessera_cuda_compile>" -DTSR_TOOLKIT="${toolkit}" -DTSR_PROGRAM="$<TARGET_FILE:tessera>")
 add_dependencies(cuda_compile_test tessera_cuda_compile)
 

@@ -48,7 +48,7 @@ void write_embedding(const std::string& module, const std::vector<CompiledImage>
                 "_end\\n\"\n    \".globl " + symbol + "\\n.globl " + symbol + "_end\\n\"\n";
         table += "    {" + std::to_string(image.real * 10) + ", " + (image.ptx ? "true" : "false") + ", " + symbol +
                  ", " + symbol + "_end, " + std::to_string(whole.size()) + ", " + std::to_string(image.virtual_ * 10) +
-                 "},\n";
+                 ", " + (image.overlaps ? "true" : "false") + "},\n";
     }
     update_file(output, "// Made by tessera-cuda-compile.\n#include <tessera/cuda/images.hpp>\n\n" + declarations +
                             "asm(\".pushsection .rodata\\n\"\n" + code +

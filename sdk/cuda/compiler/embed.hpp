@@ -11,6 +11,7 @@ struct CompiledImage {
     int real = 0;      // sm number; of PTX its virtual architecture
     int virtual_ = 0;  // the architecture that it was made from
     bool ptx = false;
+    bool overlaps = false;  // its kernels wait for what they were launched behind
     std::string bytes;
 };
 

@@ -3,6 +3,7 @@
 #include "embed.hpp"
 #include "nvrtc.hpp"
 #include "options.hpp"
+#include "overlap.hpp"
 #include "ptxas.hpp"
 #include "sources.hpp"
 
@@ -70,7 +71,9 @@ void compile(const Options& options) {
     std::vector<CompiledImage> images;
     std::string statistics;
     for (const Target& target : options.targets) {
-        const std::string& from = ptx_for(target.virtual_);
+        const bool overlaps = can_overlap(target.real);
+        const std::string from =
+            overlaps ? overlapping(ptx_for(target.virtual_), target.real) : ptx_for(target.virtual_);
         // The log, its length before it, and then the cubin.
         const std::string key =
             Hash().add("cubin 1").add(ptxas.version()).add(std::to_string(target.real)).add(from).text();
@@ -83,7 +86,7 @@ void compile(const Options& options) {
         if (end == std::string::npos || end + 1 + log_bytes >= kept.size())
             throw std::runtime_error("the cached result " + key + " is damaged: remove it from " +
                                      options.cache.string());
-        images.push_back({target.real, target.virtual_, false, kept.substr(end + 1 + log_bytes)});
+        images.push_back({target.real, target.virtual_, false, overlaps, kept.substr(end + 1 + log_bytes)});
         std::string kernels = kernel_statistics(kept.substr(end + 1, log_bytes), from);
         for (size_t at = 0; at < kernels.size();) {
             const size_t line = kernels.find('\n', at) + 1;
@@ -94,7 +97,7 @@ void compile(const Options& options) {
     if (options.ptx) {
         int newest = 0;
         for (const Target& target : options.targets) newest = std::max(newest, target.virtual_);
-        images.push_back({newest, newest, true, ptx_for(newest)});
+        images.push_back({newest, newest, true, false, ptx_for(newest)});
     }
     write_embedding(options.name, images, options.output);
     if (!options.ptx_folder.empty()) {

@@ -37,6 +37,11 @@ Opened open_driver() {
     }
     TESSERA_CUDA_FUNCTIONS(TESSERA_CUDA_FUNCTION)
 #undef TESSERA_CUDA_FUNCTION
+    constexpr int kRecordsOverlaps = 12030;
+    int version = 0;
+    if (driver.driver_version(&version) == kSuccess && version >= kRecordsOverlaps)
+        driver.launch_overlapping =
+            reinterpret_cast<decltype(driver.launch_overlapping)>(dlsym(library, "cuLaunchKernelEx"));
     try {
         driver.check(driver.init(0), "cuInit", "");
     } catch (const Failure& failure) {

@@ -12,7 +12,8 @@ using sdk::Failure;
 
 class ModuleOnDevice {
   public:
-    ModuleOnDevice(Context context, LoadedModule handle) : context_(context), handle_(handle) {}
+    ModuleOnDevice(Context context, LoadedModule handle, bool overlaps)
+        : context_(context), handle_(handle), overlaps_(overlaps) {}
     ~ModuleOnDevice() {
         const Driver& driver = Driver::get();
         if (driver.push_context(context_) != kSuccess) return;  // the context is gone, and the module with it
@@ -23,15 +24,18 @@ class ModuleOnDevice {
     ModuleOnDevice(const ModuleOnDevice&) = delete;
     ModuleOnDevice& operator=(const ModuleOnDevice&) = delete;
     LoadedModule handle() const noexcept { return handle_; }
+    bool overlaps() const noexcept { return overlaps_; }
 
   private:
     Context context_;
     LoadedModule handle_;
+    bool overlaps_;
 };
 
 namespace {
 
-constexpr int kMaximumDynamicShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+constexpr int kMaximumDynamicShared = 8;             // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+constexpr int kProgrammaticStreamSerialization = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 // A block has 48 KiB without asking, less the static ones of the image, of which code for 9.0 has 1 KiB that the source
 // does not show.
 constexpr uint32_t kSharedWithoutAsking = 46 << 10;
@@ -56,7 +60,7 @@ std::shared_ptr<const ModuleOnDevice> load(const Driver& driver, const tsr_devic
     driver.check(driver.load_module(&handle, bytes.data()), "cuModuleLoadData",
                  id_of(device) + ": loading " + module.name + (image->ptx ? " (PTX)" : "") + " for " +
                      capability_text(image->capability) + ", " + std::to_string(bytes.size()) + " bytes");
-    auto made = std::make_shared<const ModuleOnDevice>(context, handle);
+    auto made = std::make_shared<const ModuleOnDevice>(context, handle, image->overlaps);
     known = made;
     return made;
 }
@@ -73,6 +77,7 @@ Kernel::Kernel(tsr_device& device, const Module& module, const char* function, u
     module_ = load(driver, device, context, module);
     driver.check(driver.function(&function_, module_->handle(), function), "cuModuleGetFunction",
                  id_of(device) + ": " + name_);
+    overlaps_ = module_->overlaps() && driver.launch_overlapping;
     if (dynamic_shared_bytes > kSharedWithoutAsking) {
         driver.check(
             driver.set_function_attribute(function_, kMaximumDynamicShared, static_cast<int>(dynamic_shared_bytes)),
@@ -86,10 +91,20 @@ void Kernel::launch_with(tsr_queue queue, const Grid& grid, uint32_t threads, ui
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
     const Driver& driver = Driver::get();
     const CurrentContext current(driver, device_->native_context(device_));
-    const Result result = driver.launch(function_, grid.x, grid.y, grid.z, threads, 1, 1, shared_bytes,
-                                        device_->native_queue(device_, queue), arguments, nullptr);
+    const Stream stream = device_->native_queue(device_, queue);
+    Result result = kSuccess;
+    if (overlaps_) {
+        LaunchAttribute attribute{};
+        attribute.id = kProgrammaticStreamSerialization;
+        attribute.value.allowed = 1;
+        const LaunchConfig config{{grid.x, grid.y, grid.z}, {threads, 1, 1}, shared_bytes, stream, &attribute, 1};
+        result = driver.launch_overlapping(&config, function_, arguments, nullptr);
+    } else {
+        result =
+            driver.launch(function_, grid.x, grid.y, grid.z, threads, 1, 1, shared_bytes, stream, arguments, nullptr);
+    }
     if (result == kSuccess) return;
-    driver.check(result, "cuLaunchKernel",
+    driver.check(result, overlaps_ ? "cuLaunchKernelEx" : "cuLaunchKernel",
                  id_of(*device_) + ": " + name_ + ": " + std::to_string(grid.x) + " x " + std::to_string(grid.y) +
                      " x " + std::to_string(grid.z) + " blocks of " + std::to_string(threads) + " threads, " +
                      std::to_string(shared_bytes) + " bytes of shared memory");

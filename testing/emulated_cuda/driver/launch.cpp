@@ -243,10 +243,9 @@ TSR_EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*
     return CUDA_SUCCESS;
 }
 
-TSR_EXPORT Result cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                                 unsigned block_y, unsigned block_z, unsigned dynamic_shared, void* stream_handle,
-                                 void** parameters, void** extra) {
-    const Call call(Call::kWork, stream_handle);
+namespace {
+
+Result launch(const Call& call, void* handle, const Extents& extents, void** parameters, void** extra) {
     if (!call) return call.result;
     Driver& d = call.d;
     const std::shared_ptr<Stream>& stream = call.stream;
@@ -255,9 +254,10 @@ TSR_EXPORT Result cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y,
     if (extra) return CUDA_ERROR_NOT_SUPPORTED;
     Card& card = *stream->context.card;
     const ImageKernel& image = *function->image;
-    const uint64_t threads = uint64_t{block_x} * block_y * block_z;
-    if (grid_x == 0 || grid_y == 0 || grid_z == 0 || grid_x > INT32_MAX || grid_y > 65535 || grid_z > 65535 ||
-        block_x > 1024 || block_y > 1024 || block_z > 64 || threads == 0 || threads > 1024 ||
+    const auto& [grid, block, dynamic_shared] = extents;
+    const uint64_t threads = uint64_t{block[0]} * block[1] * block[2];
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || grid[0] > INT32_MAX || grid[1] > 65535 || grid[2] > 65535 ||
+        block[0] > 1024 || block[1] > 1024 || block[2] > 64 || threads == 0 || threads > 1024 ||
         dynamic_shared > function->maximum_dynamic_shared)
         return CUDA_ERROR_INVALID_VALUE;
     if (threads > maximum_threads(image, card.description.limits)) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
@@ -270,7 +270,6 @@ TSR_EXPORT Result cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y,
     }
     const auto fault = card.faults.find("launch");
     const bool fails = fault != card.faults.end() && ++card.launches == fault->second;
-    const Extents extents{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared};
     Work work = fails ? Work([](const Execution&) -> Ended {
         return {CUDA_ERROR_LAUNCH_FAILED, "a launch fails, as was asked for"};
     })
@@ -280,4 +279,48 @@ TSR_EXPORT Result cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y,
     node.work = std::move(work);
     node.function = function;
     return submit(d, *stream, std::move(node));
+}
+
+// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+    int id, padding;
+    union {
+        char bytes[64];
+        int allowed;
+    } value;
+};
+struct LaunchConfig {
+    unsigned grid[3], block[3], dynamic_shared;
+    void* stream;
+    const LaunchAttribute* attributes;
+    unsigned attribute_count;
+};
+
+}  // namespace
+
+TSR_EXPORT Result cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                 unsigned block_y, unsigned block_z, unsigned dynamic_shared, void* stream_handle,
+                                 void** parameters, void** extra) {
+    const Call call(Call::kWork, stream_handle);
+    return launch(call, handle, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared}, parameters,
+                  extra);
+}
+
+// Kernels that may overlap those before them are executed one after another all the same: the driver promises no more.
+TSR_EXPORT Result cuLaunchKernelEx(const LaunchConfig* config, void* handle, void** parameters, void** extra) {
+    if (!config || (config->attribute_count != 0 && !config->attributes)) return CUDA_ERROR_INVALID_VALUE;
+    const Call call(Call::kWork, config->stream);
+    if (!call) return call.result;
+    constexpr int kIgnored = 0, kProgrammaticStreamSerialization = 6;  // CUlaunchAttributeID
+    for (unsigned i = 0; i < config->attribute_count; ++i) {
+        const LaunchAttribute& attribute = config->attributes[i];
+        if (attribute.id == kIgnored) continue;
+        if (attribute.id != kProgrammaticStreamSerialization) return CUDA_ERROR_NOT_SUPPORTED;
+        if (attribute.value.allowed != 0 && call.context->card->description.capability < 900)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    Extents extents{{}, {}, config->dynamic_shared};
+    std::copy_n(config->grid, 3, extents.grid);
+    std::copy_n(config->block, 3, extents.block);
+    return launch(call, handle, extents, parameters, extra);
 }

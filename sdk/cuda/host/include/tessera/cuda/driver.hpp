@@ -83,10 +83,28 @@ using ExecutableGraph = void*;  // CUgraphExec
     X(destroy_executable, cuGraphExecDestroy, (ExecutableGraph executable))                                            \
     X(destroy_graph, cuGraphDestroy, (Graph graph))
 
+// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+    int id;
+    int padding;
+    union {
+        char bytes[64];
+        int allowed;
+    } value;
+};
+struct LaunchConfig {
+    unsigned grid[3], block[3], shared_bytes;
+    Stream stream;
+    const LaunchAttribute* attributes;
+    unsigned attribute_count;
+};
+
 struct Driver {
 #define TESSERA_CUDA_FUNCTION(field, symbol, parameters) Result(*field) parameters;
     TESSERA_CUDA_FUNCTIONS(TESSERA_CUDA_FUNCTION)
 #undef TESSERA_CUDA_FUNCTION
+    // nullptr: the driver records no graph whose kernels may overlap (before CUDA 12.3).
+    Result (*launch_overlapping)(const LaunchConfig* config, Function function, void** arguments, void** extra);
 
     // The driver of this machine, opened and initialised by the first call and never closed. Throws
     // sdk::Failure(TSR_NOT_FOUND or TSR_UNSUPPORTED), again with each call, if there is none, it is too old, or it

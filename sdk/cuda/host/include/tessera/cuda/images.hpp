@@ -15,6 +15,7 @@ struct Image {
     const unsigned char *begin, *end;  // compressed, in zlib's format (RFC 1950)
     size_t bytes = 0;                  // as the driver takes it
     uint32_t instructions = 0;  // the capability of the virtual architecture that it was made from; 0: as `capability`
+    bool overlaps = false;      // its kernels begin by waiting for the grids before them: griddepcontrol.wait
 };
 
 struct Module {

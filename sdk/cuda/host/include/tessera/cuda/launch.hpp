@@ -45,6 +45,7 @@ class Kernel {
     tsr_device* device_;
     std::shared_ptr<const ModuleOnDevice> module_;
     Function function_ = nullptr;
+    bool overlaps_ = false;  // it may start before what was launched before it has ended
     std::string name_;
 };
 
