@@ -48,24 +48,14 @@ SIMT_DEVICE void decode_piece(int type, const char* row, int piece, int count, S
     }
 }
 
-SIMT_DEVICE void encode_piece(int type, const float* from, int count, char* row, int piece) {
+// Of a type with blocks.
+SIMT_DEVICE void encode_piece(int type, const float* from, char* row, int piece) {
     switch (type) {
-        case TSR_TYPE_F32:
-            for (int i = 0; i < count; ++i) reinterpret_cast<float*>(row)[piece * kPiece + i] = from[i];
-            return;
-        case TSR_TYPE_F16:
-            for (int i = 0; i < count; ++i)
-                reinterpret_cast<uint16_t*>(row)[piece * kPiece + i] = formats::f32_to_f16(from[i]);
-            return;
-        case TSR_TYPE_BF16:
-            for (int i = 0; i < count; ++i)
-                reinterpret_cast<uint16_t*>(row)[piece * kPiece + i] = formats::f32_to_bf16(from[i]);
-            return;
 #define TESSERA_ENCODE(id, Name)                                                    \
     case TSR_TYPE_##id:                                                             \
         formats::encode(from, reinterpret_cast<formats::Block##Name*>(row)[piece]); \
         return;
-            TESSERA_CACHED_BLOCKS(TESSERA_ENCODE)
+        TESSERA_CACHED_BLOCKS(TESSERA_ENCODE)
 #undef TESSERA_ENCODE
         default:
             return;

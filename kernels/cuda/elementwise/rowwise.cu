@@ -1,5 +1,5 @@
 // add, mul, silu_mul, glu, add_id, weighted_sum, rope, scale, scale_by_position and hadamard.
-#include "../rows.hpp"
+#include "../overlap.hpp"
 #include "rowwise.hpp"
 
 namespace tessera::cuda_kernels {
@@ -10,7 +10,7 @@ namespace {
 template <class Function>
 SIMT_DEVICE void for_pairs(const Pointwise& p, Function&& function) {
     using namespace simt;
-    const RowRange range = actual_rows(p.rows);
+    const RowRange range = awaited_rows(p.rows);
     const int inner = static_cast<int>(block_index().z);
     const int64_t i = inner % p.inner[0], j = inner / p.inner[0];
     const int begin = static_cast<int>(block_index().x) * kRowElements, end = minimum(begin + kRowElements, p.n);
@@ -19,9 +19,31 @@ SIMT_DEVICE void for_pairs(const Pointwise& p, Function&& function) {
         const auto* a = at<float>(p.a, i * p.a_strides[0] + j * p.a_strides[1] + row * p.a_strides[2]);
         const auto* b = at<float>(p.b, i * p.b_strides[0] + j * p.b_strides[1] + row * p.b_strides[2]);
         auto* y = at<float>(p.y, i * p.y_strides[0] + j * p.y_strides[1] + row * p.y_strides[2]);
-        for (int e = begin + static_cast<int>(thread_index().x); e < end; e += kRowThreads) y[e] = function(a[e], b[e]);
+        constexpr int kElements = kRowElements / kRowThreads;  // of a thread; all are read before one is written
+        const int first = begin + static_cast<int>(thread_index().x);
+        float of_a[kElements] = {}, of_b[kElements] = {};
+        SIMT_UNROLL
+        for (int k = 0; k < kElements; ++k) {
+            const int e = first + k * kRowThreads;
+            if (e >= end) continue;
+            of_a[k] = a[e];
+            of_b[k] = b[e];
+        }
+        SIMT_UNROLL
+        for (int k = 0; k < kElements; ++k) {
+            const int e = first + k * kRowThreads;
+            if (e < end) y[e] = function(of_a[k], of_b[k]);
+        }
     }
 }
+
+// Elements `first` and `second` of a head.
+struct RotatedPair {
+    const float* x;
+    float* y;
+    int pair, first, second;
+};
+constexpr int kRotatedAhead = 2;  // of a thread
 
 struct Angle {
     float sine, cosine;
@@ -122,7 +144,7 @@ SIMT_KERNEL(kRowThreads, 4) add_id(AddId p) {
 // Grid: x the elements by kRowElements, y the maximum of rows or fewer.
 SIMT_KERNEL(kRowThreads, 4) weighted_sum(WeightedSum p) {
     using namespace simt;
-    const RowRange range = actual_rows(p.rows);
+    const RowRange range = awaited_rows(p.rows);
     const int begin = static_cast<int>(block_index().x) * kRowElements, end = minimum(begin + kRowElements, p.n);
     for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
          row += static_cast<int>(grid_size().y)) {
@@ -142,11 +164,27 @@ SIMT_KERNEL(kRopeThreads, 4) rope(Rope p) {
     using namespace simt;
     SIMT_SHARED(float, sines, kMaximumPairs);
     SIMT_SHARED(float, cosines, kMaximumPairs);
-    const RowRange range = actual_rows(p.rows);
+    const RowRange range = awaited_rows(p.rows);
     const int first_head = static_cast<int>(block_index().x) * kRopeHeads;
     const int heads = minimum(kRopeHeads, p.heads - first_head), thread = static_cast<int>(thread_index().x);
     for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
          row += static_cast<int>(grid_size().y)) {
+        const auto place_of = [&](int i) {
+            const int head = first_head + i / p.pairs, pair = i % p.pairs;
+            return RotatedPair{at<float>(p.x, head * p.x_head + row * p.x_row),
+                               at<float>(p.y, head * p.y_head + row * p.y_row), pair, p.neox ? pair : 2 * pair,
+                               p.neox ? pair + p.pairs : 2 * pair + 1};
+        };
+        // The first ones are on their way while the angles are computed.
+        float ahead[kRotatedAhead][2] = {};
+        SIMT_UNROLL
+        for (int k = 0; k < kRotatedAhead; ++k) {
+            const int i = thread + k * kRopeThreads;
+            if (i >= heads * p.pairs) continue;
+            const RotatedPair place = place_of(i);
+            ahead[k][0] = place.x[place.first];
+            ahead[k][1] = place.x[place.second];
+        }
         sync_block();  // the angles of the row before have been read
         if (thread < p.pairs) {
             const double position = *at<int32_t>(p.positions, row * p.position);
@@ -157,14 +195,18 @@ SIMT_KERNEL(kRopeThreads, 4) rope(Rope p) {
             cosines[thread] = angle.cosine * p.magnitude;
         }
         sync_block();
-        for (int i = thread; i < heads * p.pairs; i += kRopeThreads) {
-            const int head = first_head + i / p.pairs, pair = i % p.pairs;
-            const int first = p.neox ? pair : 2 * pair, second = p.neox ? pair + p.pairs : 2 * pair + 1;
-            const auto* x = at<float>(p.x, head * p.x_head + row * p.x_row);
-            auto* y = at<float>(p.y, head * p.y_head + row * p.y_row);
-            const float a = x[first], b = x[second];
-            y[first] = a * cosines[pair] - b * sines[pair];
-            y[second] = a * sines[pair] + b * cosines[pair];
+        const auto rotate = [&](const RotatedPair& place, float a, float b) {
+            place.y[place.first] = a * cosines[place.pair] - b * sines[place.pair];
+            place.y[place.second] = a * sines[place.pair] + b * cosines[place.pair];
+        };
+        SIMT_UNROLL
+        for (int k = 0; k < kRotatedAhead; ++k) {
+            const int i = thread + k * kRopeThreads;
+            if (i < heads * p.pairs) rotate(place_of(i), ahead[k][0], ahead[k][1]);
+        }
+        for (int i = thread + kRotatedAhead * kRopeThreads; i < heads * p.pairs; i += kRopeThreads) {
+            const RotatedPair place = place_of(i);
+            rotate(place, place.x[place.first], place.x[place.second]);
         }
     }
 }
@@ -173,7 +215,7 @@ SIMT_KERNEL(kRopeThreads, 4) rope(Rope p) {
 SIMT_KERNEL(kRowThreads, 4) scale_by_position(ScaleByPosition p) {
     using namespace simt;
     SIMT_SHARED(float, factor, 1);
-    const RowRange range = actual_rows(p.rows);
+    const RowRange range = awaited_rows(p.rows);
     const int inner = static_cast<int>(block_index().z), thread = static_cast<int>(thread_index().x);
     const int64_t i = inner % p.inner[0], j = inner / p.inner[0];
     const int begin = static_cast<int>(block_index().x) * kRowElements, end = minimum(begin + kRowElements, p.n);
@@ -197,7 +239,7 @@ SIMT_KERNEL(kRowThreads, 4) scale_by_position(ScaleByPosition p) {
 SIMT_KERNEL(kRowThreads, 4) hadamard(Hadamard h) {
     using namespace simt;
     SIMT_SHARED(float, values, kHadamardElements);
-    const RowRange range = actual_rows(h.rows);
+    const RowRange range = awaited_rows(h.rows);
     const int inner = static_cast<int>(block_index().z), thread = static_cast<int>(thread_index().x);
     const int64_t i = inner % h.inner[0], j = inner / h.inner[0];
     const int begin = static_cast<int>(block_index().x) * h.part, count = minimum(h.part, h.n - begin);

@@ -2,7 +2,7 @@
 // of all types is compiled once for each kernel; neither is where time is spent.
 #include "decode.hpp"
 #include "piece.hpp"
-#include "../rows.hpp"
+#include "../overlap.hpp"
 
 #include <tessera/formats/encode.hpp>
 
@@ -76,7 +76,7 @@ using namespace tessera::cuda_kernels;
 // Grid: x the elements of a row by kGetRowsThreads * kGetRowsElements, y the maximum of rows or fewer. An id that is not of
 // the table gives not-a-number.
 SIMT_KERNEL(kGetRowsThreads, 2) get_rows(GetRows g) {
-    const RowRange range = actual_rows(g.rows);
+    const RowRange range = awaited_rows(g.rows);
     const int first = static_cast<int>(block_index().x * kGetRowsThreads + thread_index().x) * kGetRowsElements;
     if (first >= g.n) return;
     for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;

@@ -4,25 +4,55 @@
 
 #include "../formats/decode.hpp"
 #include "../formats/piece_bits.hpp"
-#include "../rows.hpp"
+#include "../overlap.hpp"
 
 namespace tessera::cuda_kernels {
 
-// The elements of piece `piece` of a row of n, which may end within it.
 template <int kType>
-SIMT_DEVICE void piece_elements(const char* row, int piece, int n, float (&values)[kPieceElements]) {
-    if constexpr (kType == TSR_TYPE_F32 || kType == TSR_TYPE_F16 || kType == TSR_TYPE_BF16) {
+inline constexpr bool kPlainColumns = kType == TSR_TYPE_F32 || kType == TSR_TYPE_F16 || kType == TSR_TYPE_BF16;
+
+// A piece of a row of the weight, as it is kept between its loads and its use.
+template <int kType>
+class ColumnsPiece {
+  public:
+    // Of a row of n, which may end within it.
+    SIMT_DEVICE void load(const char* row, int piece, int n) {
+        if constexpr (kPlainColumns<kType>) {
+            SIMT_UNROLL
+            for (int i = 0; i < kPieceElements; ++i) {
+                const int at = piece * kPieceElements + i;
+                kept_[i] = at < n ? float_element<kType>(row, at) : 0;
+            }
+        } else {
+            kept_ = Format<kType>::load(row, piece);
+        }
+    }
+    SIMT_DEVICE void values(float (&of)[kPieceElements]) const {
         SIMT_UNROLL
         for (int i = 0; i < kPieceElements; ++i) {
-            const int at = piece * kPieceElements + i;
-            values[i] = at < n ? float_element<kType>(row, at) : 0;
+            if constexpr (kPlainColumns<kType>) {
+                of[i] = kept_[i];
+            } else {
+                of[i] = value_of(kept_, kept_.codes[i / 4], i % 4);
+            }
         }
-    } else {
-        const Piece p = Format<kType>::load(row, piece);
-        SIMT_UNROLL
-        for (int i = 0; i < kPieceElements; ++i) values[i] = value_of(p, p.codes[i / 4], i % 4);
     }
-}
+
+  private:
+    template <bool kPlain, int>
+    struct Kept {
+        using Type = Piece;
+    };
+    template <int kUnused>
+    struct Kept<true, kUnused> {
+        using Type = float[kPieceElements];
+    };
+    typename Kept<kPlainColumns<kType>, 0>::Type kept_{};
+};
+
+// Rows of the weight that a warp has on their way at once.
+template <int kType>
+inline constexpr int kColumnsAhead = kPlainColumns<kType> ? 2 : 4;
 
 // Grid: x the outputs by kTransposedOutputs, y the maximum of rows by kTransposedTile or fewer, z the batch. The warps'
 // sums are added in the order of the warps.
@@ -31,7 +61,7 @@ SIMT_DEVICE void multiply_columns(const Matmul& a) {
     using namespace simt;
     constexpr int kTile = kTransposedTile, kSums = kTile * kPieceElements;
     SIMT_SHARED(float, others, kTransposedWarps * 32 * kPieceElements);
-    const RowRange range = actual_rows(a.rows);
+    const RowRange range = awaited_rows(a.rows);
     const int piece = static_cast<int>(block_index().x) * 32 + static_cast<int>(lane()), me = static_cast<int>(warp());
     const int batch = static_cast<int>(block_index().z), first_output = piece * kPieceElements;
     const auto* weight = at<char>(a.weight, batch * a.weight_batch);
@@ -45,15 +75,28 @@ SIMT_DEVICE void multiply_columns(const Matmul& a) {
             x[t] = at<float>(a.x, minimum(first + t, range.end - 1) * a.x_row + batch * a.x_batch);
         }
         if (first_output < a.n) {
-            for (int k = me; k < a.k; k += kTransposedWarps) {
-                float values[kPieceElements];
-                piece_elements<kType>(weight + k * a.weight_row, piece, a.n, values);
+            for (int k = me; k < a.k; k += kColumnsAhead<kType> * kTransposedWarps) {
+                ColumnsPiece<kType> pieces[kColumnsAhead<kType>];
+                float factors[kColumnsAhead<kType>][kTile];
                 SIMT_UNROLL
-                for (int t = 0; t < kTile; ++t) {
-                    const float factor = load_global<float>(x[t] + k);
+                for (int r = 0; r < kColumnsAhead<kType>; ++r) {
+                    const int row = k + r * kTransposedWarps;
+                    if (r > 0 && row >= a.k) break;
+                    pieces[r].load(weight + row * a.weight_row, piece, a.n);
                     SIMT_UNROLL
-                    for (int i = 0; i < kPieceElements; ++i)
-                        sums[t * kPieceElements + i] = fmaf(values[i], factor, sums[t * kPieceElements + i]);
+                    for (int t = 0; t < kTile; ++t) factors[r][t] = load_global<float>(x[t] + row);
+                }
+                SIMT_UNROLL
+                for (int r = 0; r < kColumnsAhead<kType>; ++r) {
+                    if (r > 0 && k + r * kTransposedWarps >= a.k) break;
+                    float values[kPieceElements];
+                    pieces[r].values(values);
+                    SIMT_UNROLL
+                    for (int t = 0; t < kTile; ++t) {
+                        SIMT_UNROLL
+                        for (int i = 0; i < kPieceElements; ++i)
+                            sums[t * kPieceElements + i] = fmaf(values[i], factors[r][t], sums[t * kPieceElements + i]);
+                    }
                 }
             }
         }

@@ -1,6 +1,6 @@
 // Products of few rows with weights of f32, f16 and bf16: a warp an output, sums in f32.
 #include "columns.hpp"
-#include "../rows.hpp"
+#include "../overlap.hpp"
 
 namespace tessera::cuda_kernels {
 namespace {
@@ -98,7 +98,7 @@ SIMT_DEVICE void add_row(const Matmul& a, const char* weight, const float* const
 // Grid as that of multiply_few (few_rows.hpp).
 template <class Type, int kTile>
 SIMT_DEVICE void multiply(const Matmul& a) {
-    const RowRange range = actual_rows(a.rows);
+    const RowRange range = awaited_rows(a.rows);
     const int output = static_cast<int>(block_index().x) * kMatmulWarps + static_cast<int>(warp());
     if (output >= a.n) return;
     const int batch = static_cast<int>(block_index().z), rows = range.end - range.begin;
@@ -128,7 +128,7 @@ SIMT_DEVICE void multiply(const Matmul& a) {
 template <class Type>
 SIMT_DEVICE void multiply_by_id(const MatmulId& m) {
     const Matmul& a = m.matmul;
-    const RowRange range = actual_rows(a.rows);
+    const RowRange range = awaited_rows(a.rows);
     const int output = static_cast<int>(block_index().x) * kMatmulWarps + static_cast<int>(warp());
     if (output >= a.n) return;
     const int slot = static_cast<int>(block_index().z);

@@ -9,6 +9,7 @@
 #include "../arguments.hpp"
 #include "../formats/wide_formats.hpp"
 #include "../formats/wide_units.hpp"
+#include "../overlap.hpp"
 #include "../rows.hpp"
 
 namespace tessera::cuda_kernels {
@@ -153,6 +154,17 @@ SIMT_DEVICE int row_bytes_of(int k) {
     return static_cast<int>(static_cast<unsigned>(k) / F::kBlockElements * F::kBlockBytes);
 }
 
+// Asks for the rows of a weight that the warp will read: what two lines of 128 bytes a lane hold of them. All lanes of
+// the warp call it.
+SIMT_DEVICE void ask_for_rows(const char* first, int64_t stride, unsigned rows, int bytes) {
+    using namespace simt;
+    const unsigned span = (rows - 1) * static_cast<unsigned>(stride) + static_cast<unsigned>(bytes);
+    const unsigned at = 128 * lane();
+    if (stride != bytes) return;  // only what lies together
+    if (at < span) ask_for(first + at);
+    if (at + 4096 < span) ask_for(first + at + 4096);
+}
+
 // Grid: x the outputs by kMatmulWarps times outputs_of_warp(), y the maximum of rows, z the batch.
 template <int kType, class Vector>
 SIMT_DEVICE void multiply_row(const Matmul& a) {
@@ -160,9 +172,12 @@ SIMT_DEVICE void multiply_row(const Matmul& a) {
     constexpr int kOutputs = outputs_of_warp(kType);
     using Stream = WideStreamOf<kType, kOutputs, Vector>;
     SIMT_SHARED(UInt4, parts, kMatmulWarps * Stream::kSharedBytes / 16);
-    const RowRange range = actual_rows(a.rows);
     const unsigned output = (block_index().x * kMatmulWarps + warp()) * kOutputs, n = static_cast<unsigned>(a.n);
     const unsigned row = block_index().y, batch = block_index().z;
+    if (output < n)
+        ask_for_rows(at<char>(a.weight, output * a.weight_row + batch * a.weight_batch), a.weight_row,
+                     minimum(static_cast<unsigned>(kOutputs), n - output), row_bytes_of<kType>(a.k));
+    const RowRange range = awaited_rows(a.rows);
     if (output >= n || static_cast<int>(row) >= range.end - range.begin) return;
     const char* weight[kOutputs];
     rows_from(at<char>(a.weight, output * a.weight_row + batch * a.weight_batch), a.weight_row, output, a.n, weight);

@@ -1,6 +1,7 @@
 // Rows of x as products with block formats read them (arguments.hpp), once for all outputs. A warp 32 elements.
 #pragma once
 
+#include "../overlap.hpp"
 #include "../rows.hpp"
 #include "column_places.hpp"
 
@@ -89,7 +90,7 @@ SIMT_DEVICE void write_columns(const Matmul& a) {
 // the batch.
 SIMT_DEVICE void write_activations(const Matmul& a) {
     using namespace simt;
-    const RowRange range = actual_rows(a.rows);
+    const RowRange range = awaited_rows(a.rows);
     const int block = static_cast<int>(block_index().x) * kQuantiseWarps + static_cast<int>(warp());
     if (block >= a.k / 32) return;
     const int batch = static_cast<int>(block_index().z);

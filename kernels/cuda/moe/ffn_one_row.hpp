@@ -16,9 +16,19 @@ SIMT_DEVICE void multiply_gate_up_rows(const GateUp& a) {
     using Stream = WideStreamOf<kType, kOutputs, Vector>;
     SIMT_SHARED(UInt4, parts, kGateUpWarps * Stream::kSharedBytes / 16);
     SIMT_SHARED(float, hidden, 64);
-    const RowRange range = actual_rows(a.rows);
     const unsigned block = block_index().x, slot = block_index().z;
     const int bytes = row_bytes_of<kType>(a.k), begin = static_cast<int>(warp()) * kOutputs;
+    if (!a.chosen.ids) {  // which expert it is, is known
+        SIMT_UNROLL
+        for (int i = 0; i < 32; i += kStep) {
+            const int64_t first = 32 * static_cast<int64_t>(block) + begin + i;
+            if (begin + i < 32) {
+                ask_for_rows(at<char>(a.gate, first * a.gate_row), a.gate_row, kOutputs, bytes);
+                ask_for_rows(at<char>(a.up, first * a.up_row), a.up_row, kOutputs, bytes);
+            }
+        }
+    }
+    const RowRange range = awaited_rows(a.rows);
     const WideUnit<kType> unit(lane());
     for (int row = static_cast<int>(block_index().y); row < range.end - range.begin;
          row += static_cast<int>(grid_size().y)) {
@@ -74,10 +84,13 @@ SIMT_DEVICE void multiply_down_rows(const Down& a) {
     constexpr int kOutputs = ffn_outputs_of_warp(kType);
     using Stream = WideStreamOf<kType, kOutputs, Vector>;
     SIMT_SHARED(UInt4, parts, kDownWarps * Stream::kSharedBytes / 16);
-    const RowRange range = actual_rows(a.rows);
-    const unsigned output = (block_index().x * kDownWarps + warp()) * kOutputs;
-    if (output >= static_cast<unsigned>(a.n)) return;
+    const unsigned output = (block_index().x * kDownWarps + warp()) * kOutputs, n = static_cast<unsigned>(a.n);
     const int bytes = row_bytes_of<kType>(a.k);
+    if (!a.chosen.ids && output < n)
+        ask_for_rows(at<char>(a.weight, output * a.weight_row), a.weight_row,
+                     minimum(static_cast<unsigned>(kOutputs), n - output), bytes);
+    const RowRange range = awaited_rows(a.rows);
+    if (output >= n) return;
     const WideUnit<kType> unit(lane());
     for (int row = static_cast<int>(block_index().y); row < range.end - range.begin;
          row += static_cast<int>(grid_size().y)) {

@@ -1,6 +1,6 @@
 // moe_route: a warp a row.
 #include "routing.hpp"
-#include "../rows.hpp"
+#include "../overlap.hpp"
 
 namespace tessera::cuda_kernels {
 namespace {
@@ -81,7 +81,7 @@ SIMT_KERNEL(32, 4) moe_route(Route r) {
     SIMT_SHARED(float, groups, kMaximumGroups);
     SIMT_SHARED(int, group_marks, kMaximumGroups);
     SIMT_SHARED(float, chosen, kMaximumUsed);
-    const RowRange range = actual_rows(r.rows);
+    const RowRange range = awaited_rows(r.rows);
     const int first = static_cast<int>(lane()), size = r.experts / r.groups;
     for (int row = range.begin + static_cast<int>(block_index().x); row < range.end;
          row += static_cast<int>(grid_size().x)) {
