@@ -161,34 +161,34 @@ double lanes_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept {
         case TSR_TYPE_Q6_K:
             return 40;
         default:
-            return 22;
+            return family_of(weight) == Family::kCodebook ? 10 : 22;  // the former on an H200 (2026-11-27)
     }
 }
 
 namespace {
 
 // A warp's instructions for 64 elements of 16 rows of the weight with up to eight of activations (few_rows_mma.hpp,
-// testing/cuda_code/cuda_sass); of formats without a unit by hand, what an H200 took (2026-11-27).
+// testing/cuda_code/cuda_sass), those around the loop included where k is 2048; of formats without a unit by hand, what
+// an H200 took (2026-11-27).
 double column_instructions(tsr_type weight) noexcept {
     switch (weight) {
         case TSR_TYPE_Q8_0:
-            return 70;
+            return 100;
         case TSR_TYPE_Q4_0:
-            return 80;
+            return 105;
         case TSR_TYPE_Q4_K:
         case TSR_TYPE_IQ4_NL:
-            return 90;
+            return 120;
         case TSR_TYPE_IQ4_XS:
-            return 100;
+            return 130;
         case TSR_TYPE_Q5_K:
         case TSR_TYPE_Q2_K:
-        case TSR_TYPE_MXFP4:
-            return 115;
-        case TSR_TYPE_Q6_K:
         case TSR_TYPE_Q3_K:
-            return 130;
+        case TSR_TYPE_Q6_K:
+        case TSR_TYPE_MXFP4:
+            return 150;
         default:
-            return 300;
+            return 250;
     }
 }
 
@@ -201,7 +201,7 @@ double few_rows_macs_a_clock(tsr_type weight, int64_t rows, uint32_t image_capab
     // Four instructions a clock, of which waiting leaves the share that an H200 reached. Eight rows more multiply and
     // scale once more.
     const double instructions = column_instructions(weight) + (rows > kColumnTiles.front() ? 40 : 0);
-    return static_cast<double>(rows) * 16 * 64 * 4 * 0.8 / instructions;
+    return static_cast<double>(rows) * 16 * 64 * 4 * 0.6 / instructions;
 }
 
 FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight, int64_t k,

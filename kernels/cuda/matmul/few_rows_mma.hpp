@@ -28,24 +28,24 @@ struct ColumnPart {
     static constexpr unsigned kRow = kMost % 32 == 0 ? kMost + 16 : kMost;
     static constexpr unsigned kVectors = kMost / 16;
     static constexpr unsigned kStageBytes = 16 * kRow;
-    static constexpr unsigned kLoads = (16 * kVectors + 31) / 32;
 };
 
-// Copies of parts of rows to shared memory.
+// Copies of parts of rows to shared memory: four lanes a row, of rows g and g + 8, so that all places but the lane's
+// first are constants.
 template <int kType>
 class ColumnStream {
     using P = ColumnPart<kType>;
+    static constexpr unsigned kSteps = (P::kVectors + 3) / 4;
 
   public:
     // Rows of `bytes` bytes, `stride` apart, of which there are `count`; past them it is the last one again. They begin
     // at multiples of `vector` bytes, a power of two up to 16, and their lengths are multiples of it.
     SIMT_DEVICE ColumnStream(const char* rows, uint32_t stride, unsigned count, int bytes, unsigned vector)
         : rows_(rows), stride_(stride), count_(count), bytes_(bytes), vector_(vector) {
-        SIMT_UNROLL
-        for (unsigned i = 0; i < P::kLoads; ++i) {
-            const unsigned index = simt::lane() + 32 * i, row = index / P::kVectors;
-            from_[i] = simt::minimum(row, count - 1) * stride + 16 * (index % P::kVectors);
-        }
+        const unsigned g = simt::lane() / 4, t = simt::lane() % 4;
+        near_ = rows + simt::minimum(g, count - 1) * stride + 16 * t;
+        far_ = rows + simt::minimum(g + 8, count - 1) * stride + 16 * t;
+        to_ = P::kRow * g + 16 * t;
     }
     // Where the part begins in a row, and how much before it is copied, too.
     SIMT_DEVICE static unsigned begin(unsigned part) { return Format<kType>::kPrefixBytes + P::kBytes * part; }
@@ -55,16 +55,24 @@ class ColumnStream {
         using namespace simt;
         const unsigned first = begin(part) & ~(vector_ - 1);
         if (vector_ == 16) {
-            const char* from = rows_ + first;
+            const char *near = near_ + first, *far = far_ + first;
+            char* to = shared + to_;
             const int left = bytes_ - static_cast<int>(first);
-            SIMT_UNROLL
-            for (unsigned i = 0; i < P::kLoads; ++i) {
-                const unsigned index = lane() + 32 * i, column = index % P::kVectors;
-                if (16 * P::kVectors % 32 != 0 && index >= 16 * P::kVectors) break;
-                if (P::kMost != P::kBytes && 16 * column >= skew(part) + P::kBytes) continue;
-                char* to = shared + (P::kRow == P::kMost ? 16 * index : index / P::kVectors * P::kRow + 16 * column);
-                const bool within = static_cast<int>(16 * column) < left;
-                copy_async16(to, within ? from + from_[i] : rows_, within ? 16 : 0);
+            if (left >= static_cast<int>(P::kMost)) {
+                SIMT_UNROLL
+                for (unsigned i = 0; i < kSteps; ++i) {
+                    if (!has(i)) continue;
+                    copy_async16(to + 64 * i, near + 64 * i);
+                    copy_async16(to + 8 * P::kRow + 64 * i, far + 64 * i);
+                }
+            } else {
+                SIMT_KEEP_LOOP
+                for (unsigned i = 0; i < kSteps; ++i) {
+                    if (!has(i)) continue;
+                    const bool within = static_cast<int>(16 * (lane() % 4) + 64 * i) < left;
+                    copy_async16(to + 64 * i, within ? near + 64 * i : rows_, within ? 16 : 0);
+                    copy_async16(to + 8 * P::kRow + 64 * i, within ? far + 64 * i : rows_, within ? 16 : 0);
+                }
             }
             return;
         }
@@ -82,6 +90,9 @@ class ColumnStream {
     }
 
   private:
+    SIMT_DEVICE static bool has(unsigned step) {
+        return 4 * step + 4 <= P::kVectors || simt::lane() % 4 < P::kVectors - 4 * step;
+    }
     template <class Vector>
     SIMT_DEVICE void copy_by(unsigned first, char* shared) const {
         constexpr unsigned kOfRow = P::kMost / sizeof(Vector), kAtOnce = 4;
@@ -109,7 +120,8 @@ class ColumnStream {
     unsigned count_;
     int bytes_;
     unsigned vector_;
-    uint32_t from_[P::kLoads];  // from rows_ to this lane's vectors
+    const char *near_, *far_;  // this lane's vectors of rows g and g + 8
+    unsigned to_;              // and where they go
 };
 
 // Eight rows of activations (column_places.hpp), as a lane reads them: codes of row g, scales and sums of
@@ -245,22 +257,30 @@ SIMT_DEVICE void multiply_columns_of(const char* weight, int64_t stride, unsigne
         ColumnRows of_part[kTiles];
         SIMT_UNROLL
         for (int tile = 0; tile < kTiles; ++tile) of_part[tile] = x[tile].from(first_pair);
-        SIMT_KEEP_LOOP
-        for (unsigned pair = 0; pair < pairs; pair += 2) {
+        const auto add = [&](unsigned pair) {
+            MmaWords first, second;
+            unit.load(near, near + 8 * P::kRow, pair, row_scales, first, second);
             SIMT_UNROLL
-            for (unsigned p = 0; p < 2; ++p) {
-                if (p == 1 && pair + 1 == pairs) break;
-                MmaWords first, second;
-                unit.load(near, near + 8 * P::kRow, pair + p, row_scales, first, second);
-                SIMT_UNROLL
-                for (int tile = 0; tile < kTiles; ++tile) {
-                    ColumnWords columns;
-                    columns.load<F::kOffsets>(of_part[tile], p);
-                    add_columns<kType>(first, second, columns, sums[tile]);
-                }
+            for (int tile = 0; tile < kTiles; ++tile) {
+                ColumnWords columns;
+                columns.load<F::kOffsets>(of_part[tile], pair);
+                add_columns<kType>(first, second, columns, sums[tile]);
             }
-            SIMT_UNROLL
-            for (int tile = 0; tile < kTiles; ++tile) of_part[tile] = of_part[tile].from(2);
+        };
+        // As many at once as there are registers for.
+        constexpr bool kSixteen = F::kScaleElements == 16;
+        constexpr unsigned kAtOnce = kSixteen && F::kOffsets                                          ? 1
+                                     : kSixteen || F::kOffsets || MmaUnit<kType>::kSums || kTiles > 1 ? 2
+                                                                                                      : kPairs;
+        if (MmaUnit<kType>::kByHand && pairs == kPairs) {
+            SIMT_KEEP_LOOP
+            for (unsigned pair = 0; pair < kPairs; pair += kAtOnce) {
+                SIMT_UNROLL
+                for (unsigned i = 0; i < kAtOnce; ++i) add(pair + i);
+            }
+        } else {
+            SIMT_KEEP_LOOP
+            for (unsigned pair = 0; pair < pairs; ++pair) add(pair);
         }
     }
 }
@@ -327,9 +347,9 @@ SIMT_DEVICE void multiply_rows_mma(const Matmul& a) {
 template <int kType>
 constexpr int column_blocks(int rows) {
     using F = Format<kType>;
-    constexpr bool kSixteen = F::kScaleElements == 16;
-    const int blocks =
-        6 - (kSixteen || F::kOffsets ? 1 : 0) - (kSixteen && F::kOffsets ? 1 : 0) - (MmaUnit<kType>::kByHand ? 0 : 1);
+    constexpr bool kSixteen = F::kScaleElements == 16, kLarge = kType == TSR_TYPE_Q8_0 || kType == TSR_TYPE_Q3_K;
+    const int blocks = 6 - (kSixteen || F::kOffsets ? 1 : 0) - (kLarge || (kSixteen && F::kOffsets) ? 1 : 0) -
+                       (MmaUnit<kType>::kByHand ? 0 : 1);
     return rows == 8 ? blocks : blocks < 6 ? 3 : 4;
 }
 
