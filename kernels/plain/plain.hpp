@@ -54,7 +54,7 @@ void plan_moe_route(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan,
     X(TSR_OP_ADD_ID, plan_of<cpu::check_add_id>, run_add_id)                                  \
     X(TSR_OP_HADAMARD, plan_of<cpu::check_hadamard>, run_hadamard)                            \
     X(TSR_OP_CONVERT, plan_of<cpu::check_convert>, run_convert)                               \
-    X(TSR_OP_TRANSPOSE, plan_of<cpu::check_transpose>, run_transpose)                         \
+    X(TSR_OP_TRANSPOSE, plan_of<cpu::check_convert>, run_transpose)                           \
     X(TSR_OP_CACHE_WRITE, plan_of<cpu::check_cache_write>, run_cache_write)                   \
     X(TSR_OP_FLASH_ATTENTION, plan_attention, run_attention)                                  \
     X(TSR_OP_TILED_ATTENTION, plan_attention, run_attention)

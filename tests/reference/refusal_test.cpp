@@ -41,7 +41,7 @@ TEST(Refusals, ShapesStridesLayoutsAndRanges) {
     };
     auto node = fresh();
     node->desc(1).dims[0] = 9;
-    EXPECT_THAT(reason(*node), HasSubstr("dims[0] = 8"));
+    EXPECT_THAT(reason(*node), HasSubstr("the weight with dims[0] = 9; supported: 8"));
     node = fresh();
     node->desc(2).dims[0] = 3;
     EXPECT_THAT(reason(*node), HasSubstr("the output"));

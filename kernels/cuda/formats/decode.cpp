@@ -73,11 +73,7 @@ class Convert {
 
     static void plan(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
         cpu::Work work;
-        if constexpr (kTransposed) {
-            cpu::check_transpose(node, plan, work);
-        } else {
-            cpu::check_convert(node, plan, work);
-        }
+        cpu::check_convert(node, plan, work);
         if (!plan.supported) return;
         plan.supported = 0;
         const tsr_tensor& from = *node.inputs[0];

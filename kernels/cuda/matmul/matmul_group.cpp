@@ -25,21 +25,11 @@ int64_t aligned(int64_t bytes) noexcept {
 
 void check_group(const tsr_node& node, tsr_kernel_plan& plan) noexcept {
     cpu::Check check(node, plan);
-    check.counts(2, TSR_MAX_OPERANDS, node.output_count);
-    if (check && node.input_count != node.output_count + 1)
-        check.no("matmul_group: required %u weights, %u outputs; supported: as many of each; missing: that",
-                 node.input_count - 1, node.output_count);
-    check.activation(0, "x", 2);
+    check.operands();
     for (uint32_t i = 1; check && i < node.input_count; ++i) {
-        check.weight(i, "a weight", 2);
-        check.activation(node.input_count + i - 1, "an output", 2);
-        if (!check) return;
         const tsr_tensor& weight = *node.inputs[i];
-        check.dim(i, "a weight", 0, node.inputs[0]->dims[0]);
-        check.dims(node.input_count + i - 1, "an output", {weight.dims[1], node.inputs[0]->dims[1]});
-        check.same_range(0, node.input_count + i - 1);
         constexpr int64_t kMaximum = int64_t{kMaximumGrid} * 64;
-        if (check && (weight.range != TSR_RANGE_FIXED || weight.dims[0] > kMaximum || weight.dims[1] > kMaximum)) {
+        if (weight.range != TSR_RANGE_FIXED || weight.dims[0] > kMaximum || weight.dims[1] > kMaximum) {
             check.no("matmul_group: required %lld x %lld; supported: fixed weights up to %lld; missing: larger",
                      static_cast<long long>(weight.dims[0]), static_cast<long long>(weight.dims[1]),
                      static_cast<long long>(kMaximum));

@@ -212,26 +212,11 @@ struct Group {
     }
 };
 
-bool check_group(const tsr_node& node, tsr_kernel_plan& plan) noexcept {
-    cpu::Check check(node, plan);
-    check.counts(2, TSR_MAX_OPERANDS / 2, node.input_count > 0 ? node.input_count - 1 : 0);
-    check.activation(0, "x", 2);
-    for (uint32_t i = 1; check && i < node.input_count; ++i) {
-        check.weight(i, "a weight", 2);
-        const uint32_t output = node.input_count + i - 1;
-        check.activation(output, "an output", 2);
-        if (!check) return false;
-        check.dim(i, "a weight", 0, node.inputs[0]->dims[0]);
-        check.dims(output, "an output", {node.inputs[i]->dims[1], node.inputs[0]->dims[1]});
-        check.same_range(0, output);
-    }
-    return static_cast<bool>(check);
-}
-
 const tsr_status* plan_group(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device,
                              tsr_kernel_plan* plan) {
     const CanonicalNode canonical(*node);
-    if (!check_group(canonical.node(), *plan)) return nullptr;
+    cpu::Check check(canonical.node(), *plan);
+    if (!check.operands()) return nullptr;
     const Group op(canonical.node(), device);
     Cost cost;
     const auto rows = static_cast<double>(node->inputs[0]->dims[1]);

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <tessera/cpp/node.hpp>
+#include <tessera/cpp/op_shapes.hpp>
 #include <tessera/cpu/formats.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -63,6 +63,31 @@ class Check {
         return true;
     }
 
+    // Number, kinds and shapes of all operands, as the table of ops has them; of the inputs those first ones alone that
+    // the kernel knows.
+    bool operands(size_t known = SIZE_MAX) noexcept {
+        if (!good_) return false;
+        const sdk::OpShapes* const row = sdk::find_shapes(node_.op, node_);
+        if (!row) return no("%s: required that op; supported: those of ops.h; missing: it", node_.op);
+        uint32_t needed = 0;
+        for (uint32_t i = 0; i < row->inputs.size(); ++i) {
+            if (!row->inputs[i].optional) needed = i + 1;
+        }
+        if (row->repeats) {
+            counts(needed, TSR_MAX_OPERANDS / 2, node_.input_count > 0 ? node_.input_count - 1 : 0);
+        } else {
+            counts(needed, static_cast<uint32_t>(std::min(known, row->inputs.size())),
+                   static_cast<uint32_t>(row->outputs.size()));
+        }
+        for (uint32_t i = 0; good_ && i < node_.input_count; ++i) {
+            if (sdk::has_input(node_, i) || !row->input(i).optional) operand(i, row->input(i));
+        }
+        for (uint32_t i = 0; good_ && i < node_.output_count; ++i) operand(out(i), row->output(i));
+        if (!good_) return false;
+        sdk::ShapeFault fault;
+        return sdk::shapes_fit(*row, node_, fault) || no("%s: %s", node_.op, fault.text());
+    }
+
     // f32, dense along the first dimension.
     bool activation(uint32_t index, const char* what, uint32_t rank) noexcept {
         return general(index, what, rank) && typed(index, what, TSR_TYPE_F32) && dense(index, what);
@@ -99,13 +124,6 @@ class Check {
             "shapes",
             node_.op, what, axis, static_cast<long long>(found), static_cast<long long>(wanted));
     }
-    bool dims(uint32_t index, const char* what, std::initializer_list<int64_t> wanted) noexcept {
-        uint32_t axis = 0;
-        for (const int64_t w : wanted) {
-            if (!dim(index, what, axis++, w)) return false;
-        }
-        return good_;
-    }
     // An attribute that nobody has heard of may change what the node means.
     bool attributes(std::span<const std::string_view> known) noexcept {
         for (uint32_t i = 0; good_ && i < node_.attribute_count; ++i) {
@@ -114,13 +132,6 @@ class Check {
                 return no("%s: required attribute '%s'; supported: none of that name; missing: it", node_.op, name);
         }
         return good_;
-    }
-    // Both operands number the same rows.
-    bool same_range(uint32_t a, uint32_t b) noexcept {
-        if (!good_) return false;
-        if (at(a).range == at(b).range) return true;
-        return no("%s: required operands %u and %u over ranges %d and %d; supported: one range; missing: that",
-                  node_.op, a, b, at(a).range, at(b).range);
     }
     bool rank(uint32_t index, const char* what, uint32_t wanted) noexcept {
         if (!good_) return false;
@@ -165,6 +176,19 @@ class Check {
     }
 
   private:
+    bool operand(uint32_t index, const sdk::OperandShape& shape) noexcept {
+        switch (shape.kind) {
+            case sdk::OperandKind::kFloats:
+                return activation(index, shape.name, shape.rank());
+            case sdk::OperandKind::kIndices:
+                return integers(index, shape.name, shape.rank());
+            case sdk::OperandKind::kWeight:
+                return weight(index, shape.name, shape.rank());
+            case sdk::OperandKind::kCache:
+                return cache(index, shape.name);
+        }
+        return no("%s: an operand of no kind", node_.op);
+    }
     bool typed(uint32_t index, const char* what, tsr_type wanted) noexcept {
         if (at(index).type == wanted) return true;
         return no("%s: required %s of type %s (%u); supported: %s; missing: that type", node_.op, what,

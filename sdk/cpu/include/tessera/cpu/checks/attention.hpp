@@ -72,73 +72,10 @@ inline uint64_t scratch_cap(const tsr_node& node) noexcept {
 
 // Whether operands and attributes are as ops.h asks; else the refusal is in the plan of `check`.
 inline bool check_attention(Check& check, const tsr_node& node) noexcept {
-    check.counts(6, 9, 1);
     check.attributes(kAttentionAttributes);
-    check.activation(kQ, "q", 3);
-    check.cache(kK, "the k cache");
-    check.integers(kPositions, "positions", 1);
-    check.integers(kSequences, "sequences", 1);
-    check.integers(kPageTable, "page_table", 2);
-    check.activation(check.out(), "the output", 3);
-    if (!check) return false;
-    const bool projected = sdk::has_input(node, kWk) || sdk::has_input(node, kWv);
-    const bool plain = sdk::has_input(node, kV);
-    if (projected && plain)
-        check.no("%s: required v with wk or wv; supported: v alone, or wk and wv without v", node.op);
-    if (plain) check.cache(kV, "the v cache");
-    if (projected) {
-        check.weight(kWk, "wk", 3);
-        check.weight(kWv, "wv", 3);
-    }
-    if (!check) return false;
-    const AttentionShape shape(node);
-    const int64_t k_elements = check.at(kK).dims[0];
-    check.dims(check.out(), "the output", {sdk::int_attribute(node, "head_dim_v", shape.dv), shape.heads, shape.rows});
-    check.dim(kPositions, "positions", 0, shape.rows);
-    check.dim(kSequences, "sequences", 0, shape.rows);
-    check.same_range(kQ, kPositions);
-    check.same_range(kQ, kSequences);
-    check.same_range(kQ, check.out());
-    if (sdk::int_attribute(node, "window", 0) < 0)
-        check.no("%s: required a negative window; supported: 0 or more; missing: that", node.op);
-    if (sdk::has_input(node, kSinks)) {
-        check.activation(kSinks, "sinks", 1);
-        check.dim(kSinks, "sinks", 0, shape.heads);
-    }
+    check.operands();
     if (!sdk::find_attribute(node, "scale"))
         check.no("%s: required without scale; supported: with; missing: it", node.op);
-    if (shape.kv_heads < 1 || shape.heads % shape.kv_heads != 0) {
-        check.no("%s: required %lld heads over %lld of keys; supported: a multiple; missing: that", node.op,
-                 static_cast<long long>(shape.heads), static_cast<long long>(shape.kv_heads));
-    }
-    switch (shape.form) {
-        case AttentionForm::kPlain:
-            check.dim(kK, "the k cache", 0, shape.kv_heads * shape.dk);
-            check.dim(kV, "the v cache", 0, shape.kv_heads * shape.dv);
-            if (check) check.dim(kV, "the v cache", 2, check.at(kK).dims[2]);
-            break;
-        case AttentionForm::kPrefix:
-            check.dim(kK, "the k cache", 0, shape.dk);
-            if (shape.kv_heads != 1 || shape.dv > shape.dk) {
-                check.no(
-                    "%s: required values of %lld as a part of keys of %lld, kv_heads %lld; supported: at most the key, "
-                    "kv_heads 1; missing: that",
-                    node.op, static_cast<long long>(shape.dv), static_cast<long long>(shape.dk),
-                    static_cast<long long>(shape.kv_heads));
-            }
-            break;
-        case AttentionForm::kProjected:
-            if (shape.unprojected < 0 || shape.unprojected > shape.dk) {
-                check.no(
-                    "%s: required cache rows of %lld with projections of %lld and keys of %lld; supported: c + p; "
-                    "missing: matching shapes",
-                    node.op, static_cast<long long>(k_elements), static_cast<long long>(shape.latent),
-                    static_cast<long long>(shape.dk));
-            }
-            check.dims(kWk, "wk", {shape.latent, shape.dk - shape.unprojected, shape.heads});
-            check.dims(kWv, "wv", {shape.latent, shape.dv, shape.heads});
-            break;
-    }
     return static_cast<bool>(check);
 }
 

@@ -12,48 +12,16 @@
 
 namespace tessera::cpu {
 
-// get_rows: 0 table, 1 ids; output.
 inline void check_get_rows(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
-    check.counts(2, 2, 1);
-    check.weight(0, "the table", 2);
-    check.integers(1, "ids", 1);
-    check.activation(check.out(), "the output", 2);
-    if (!check) return;
-    check.dims(check.out(), "the output", {check.at(0).dims[0], check.at(1).dims[0]});
-    check.same_range(1, check.out());
-    if (!check) return;
+    if (!check.operands()) return;
     work = row_work(check.at(check.out()), 1);
     plan.supported = 1;
 }
 
-// Checks that the output has x's rank, dims and range.
-inline bool check_like(Check& check, uint32_t index, const char* what, uint32_t like) noexcept {
-    if (!check) return false;
-    const tsr_tensor& wanted = check.at(like);
-    check.rank(index, what, wanted.rank);
-    check.dims(index, what, {wanted.dims[0], wanted.dims[1], wanted.dims[2], wanted.dims[3]});
-    return check.same_range(like, index);
-}
-
-// Checks that there is one input, and an output like it.
-inline bool check_one_input(Check& check) noexcept {
-    check.counts(1, 1, 1);
-    check.activation(0, "x", 0);
-    check.activation(check.out(), "the output", 0);
-    return check_like(check, check.out(), "the output", 0);
-}
-
-// rms_norm: 0 x, 1 weight; output.
 inline void check_rms_norm(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
-    check.counts(2, 2, 1);
-    check.activation(0, "x", 0);
-    check.activation(1, "the weight", 1);
-    check.activation(check.out(), "the output", 0);
-    check_like(check, check.out(), "the output", 0);
-    if (!check) return;
-    check.dim(1, "the weight", 0, check.at(0).dims[0]);
+    check.operands();
     if (!sdk::find_attribute(node, "epsilon"))
         check.no("rms_norm: required without epsilon; supported: with; missing: it");
     if (!check) return;
@@ -61,96 +29,28 @@ inline void check_rms_norm(const tsr_node& node, tsr_kernel_plan& plan, Work& wo
     plan.supported = 1;
 }
 
-// add, mul, silu_mul, glu: 0 a, 1 b; output.
-inline void check_pair(const tsr_node& node, tsr_kernel_plan& plan, Work& work, bool may_broadcast) noexcept {
+// Of ops without more to ask for, whose cost follows the rows of the first operand. kMacs: for an element.
+template <int kMacs>
+void check_rows(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
-    check.counts(2, 2, 1);
-    check.activation(0, "the first operand", 0);
-    check.activation(1, "the second operand", 0);
-    check.activation(check.out(), "the output", 0);
-    check_like(check, check.out(), "the output", 0);
-    if (!check) return;
-    if (may_broadcast && check.at(1).rank == 1 && check.at(1).range == TSR_RANGE_FIXED) {
-        check.dim(1, "the second operand", 0, check.at(0).dims[0]);
-    } else {
-        check_like(check, 1, "the second operand", 0);
-    }
-    if (!check) return;
-    work = row_work(check.at(0), 1);
+    if (!check.operands()) return;
+    work = row_work(check.at(0), kMacs);
     plan.supported = 1;
 }
 
-inline void check_add(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
-    check_pair(node, plan, work, true);
-}
-inline void check_mul(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
-    check_pair(node, plan, work, true);
-}
-inline void check_silu_mul(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
-    check_pair(node, plan, work, false);
-}
+inline constexpr CheckFunction check_add = check_rows<1>, check_mul = check_rows<1>, check_silu_mul = check_rows<1>,
+                               check_add_id = check_rows<1>, check_weighted_sum = check_rows<1>,
+                               check_scale = check_rows<1>;
 
 inline void check_glu_op(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
-    if (check_glu(check, node)) check_pair(node, plan, work, false);
+    if (check_glu(check, node)) check_rows<1>(node, plan, work);
 }
 
-// add_id: 0 x, 1 bias, 2 ids; output.
-inline void check_add_id(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
-    Check check(node, plan);
-    check.counts(3, 3, 1);
-    check.activation(0, "x", 3);
-    check.activation(1, "the bias", 2);
-    check.integers(2, "ids", 2);
-    check.activation(check.out(), "the output", 3);
-    check_like(check, check.out(), "the output", 0);
-    if (!check) return;
-    const tsr_tensor& x = check.at(0);
-    check.dim(1, "the bias", 0, x.dims[0]);
-    check.dims(2, "ids", {x.dims[1], x.dims[2]});
-    check.same_range(0, 2);
-    if (!check) return;
-    work = row_work(x, 1);
-    plan.supported = 1;
-}
-
-// weighted_sum: 0 x, 1 weights; output.
-inline void check_weighted_sum(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
-    Check check(node, plan);
-    check.counts(2, 2, 1);
-    check.activation(0, "x", 3);
-    check.activation(1, "the weights", 2);
-    check.activation(check.out(), "the output", 2);
-    if (!check) return;
-    const tsr_tensor& x = check.at(0);
-    check.dims(1, "the weights", {x.dims[1], x.dims[2]});
-    check.dims(check.out(), "the output", {x.dims[0], x.dims[2]});
-    check.same_range(0, 1);
-    check.same_range(0, check.out());
-    if (!check) return;
-    work = row_work(x, 1);
-    plan.supported = 1;
-}
-
-// rope: 0 x, 1 positions, 2 factors?; output.
 inline void check_rope(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
-    check.counts(2, 3, 1);
-    check.activation(0, "x", 3);
-    check.integers(1, "positions", 1);
-    check.activation(check.out(), "the output", 3);
-    check_like(check, check.out(), "the output", 0);
-    if (!check) return;
-    const int64_t d = check.at(0).dims[0];
-    check.dim(1, "positions", 0, check.at(0).dims[2]);
-    check.same_range(0, 1);
-    if (sdk::has_input(node, 2)) {
-        check.activation(2, "factors", 1);
-        check.dim(2, "factors", 0, d / 2);
-    }
+    check.operands();
     const std::string_view mode = sdk::string_attribute(node, "mode", "");
-    if (d % 2 != 0)
-        check.no("rope: required %lld elements; supported: pairs; missing: odd counts", static_cast<long long>(d));
     if (mode != "norm" && mode != "neox")
         check.no("rope: required another mode; supported: norm, neox; missing: that mode");
     if (!(sdk::float_attribute(node, "base", 0) > 0))
@@ -165,42 +65,19 @@ inline void check_rope(const tsr_node& node, tsr_kernel_plan& plan, Work& work) 
     plan.supported = 1;
 }
 
-// scale_by_position: 0 x, 1 positions; output.
 inline void check_scale_by_position(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
-    check.counts(2, 2, 1);
-    check.activation(0, "x", 0);
-    check.integers(1, "positions", 1);
-    check.activation(check.out(), "the output", 0);
-    check_like(check, check.out(), "the output", 0);
-    if (!check) return;
-    const tsr_tensor& x = check.at(0);
-    if (x.rank < 2) check.no("scale_by_position: required one row; supported: rows; missing: their dimension");
-    if (!check) return;
-    check.dim(1, "positions", 0, x.dims[x.rank - 1]);
-    check.same_range(0, 1);
-    if (!sdk::find_attribute(node, "scale") || sdk::int_attribute(node, "length", 0) < 1)
-        check.no("scale_by_position: required without scale or a length; supported: with; missing: them");
-    if (!check) return;
-    work = row_work(x, 1);
-    plan.supported = 1;
-}
-
-// scale: 0 x; output.
-inline void check_scale(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
-    Check check(node, plan);
-    if (!check_one_input(check)) return;
-    if (!sdk::find_attribute(node, "factor")) check.no("scale: required without factor; supported: with; missing: it");
-    if (check.at(0).rank < 2) check.no("scale: required one row; supported: rows; missing: their dimension");
+    check.operands();
+    if (!sdk::find_attribute(node, "scale"))
+        check.no("scale_by_position: required without scale; supported: with; missing: it");
     if (!check) return;
     work = row_work(check.at(0), 1);
     plan.supported = 1;
 }
 
-// hadamard: 0 x; output.
 inline void check_hadamard(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
-    if (!check_one_input(check)) return;
+    if (!check.operands()) return;
     work = row_work(check.at(0), std::log2(static_cast<double>(hadamard_block(check.at(0).dims[0]))));
     plan.supported = 1;
 }

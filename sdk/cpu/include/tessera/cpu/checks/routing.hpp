@@ -24,38 +24,13 @@ struct RouteAttributes {
     }
 };
 
-// moe_route: 0 logits, 1 bias?; outputs ids, weights.
 inline void check_moe_route(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
-    check.counts(1, 2, 2);
-    check.activation(0, "logits", 2);
-    if (check && sdk::has_input(node, 1)) {
-        check.activation(1, "bias", 1);
-        if (check) check.dim(1, "bias", 0, check.at(0).dims[0]);
-    }
-    check.integers(check.out(0), "ids", 2);
-    check.activation(check.out(1), "weights", 2);
-    if (!check) return;
-    const RouteAttributes want(node);
-    const int64_t experts = check.at(0).dims[0];
+    check.operands();
     const std::string_view gating = sdk::string_attribute(node, "gating", "");
     if (gating != "softmax" && gating != "sigmoid") {
         check.no("moe_route: required another gating; supported: softmax, sigmoid; missing: that gating");
     }
-    if (experts % want.groups != 0 || want.groups_used < 1 || want.groups_used > want.groups) {
-        check.no("moe_route: required %lld of %lld groups of %lld experts; supported: equal groups; missing: that",
-                 static_cast<long long>(want.groups_used), static_cast<long long>(want.groups),
-                 static_cast<long long>(experts));
-    }
-    const int64_t choosable = want.groups > 1 ? experts / want.groups * want.groups_used : experts;
-    if (want.used < 1 || want.used > choosable) {
-        check.no("moe_route: required %lld experts chosen; supported: 1 to %lld; missing: that many",
-                 static_cast<long long>(want.used), static_cast<long long>(choosable));
-    }
-    check.dims(check.out(0), "ids", {want.used, check.at(0).dims[1]});
-    check.dims(check.out(1), "weights", {want.used, check.at(0).dims[1]});
-    check.same_range(0, check.out(0));
-    check.same_range(0, check.out(1));
     if (!check) return;
     work = row_work(check.at(0), 8);
     plan.supported = 1;
