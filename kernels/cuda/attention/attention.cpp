@@ -46,8 +46,10 @@ const char* cache_suffix(const tsr_node& node, const FlashKernels& kernels) noex
 }
 
 FlashKernels chosen_kernels(const tsr_node& node, const Build& build, const tsr_device_info& device) noexcept {
-    const FlashKernels kernels =
+    FlashKernels kernels =
         flash_kernels(AttentionShape(node), node.inputs[cpu::kK]->type, value_type(node), build, device);
+    if (kernels.large_decoded.name && std::string_view(cache_suffix(node, kernels)) == "_decoded")
+        kernels.large = kernels.large_decoded;
     const auto cached = [&](uint32_t index) {
         if (!sdk::has_input(node, index)) return true;
         const tsr_tensor& t = *node.inputs[index];
@@ -162,7 +164,7 @@ class CachedAttention {
           combine_(device, *build.attention, "combine") {
         const auto make = [&](std::optional<cuda::Kernel>& made, const FlashKernel& kernel) {
             made.emplace(device, *kernel.module, (std::string(kernel.name) + cache_suffix(node, kernels_)).c_str(),
-                         static_cast<uint32_t>(kernel.shared_bytes));
+                         shared_bytes(kernel));
         };
         const int64_t few = rows_of_small(node, kernels_);
         if (kernels_.small.name) {
@@ -195,7 +197,7 @@ class CachedAttention {
             const auto tiles = static_cast<uint32_t>((int64_t{rows} * p.group + kernel.rows - 1) / kernel.rows);
             (few ? small_ : large_)
                 ->launch(launch.queue, {tiles, static_cast<uint32_t>(shape_.kv_heads), grid_splits},
-                         static_cast<uint32_t>(kernel.threads), p, static_cast<uint32_t>(kernel.shared_bytes));
+                         static_cast<uint32_t>(kernel.threads), p, shared_bytes(kernel));
         }
         if (grid_splits > 1)
             combine_.launch(launch.queue,
@@ -228,6 +230,11 @@ class CachedAttention {
                     "several; missing: that size",
                     node.op, dk, dv);
         return true;
+    }
+
+    uint32_t shared_bytes(const FlashKernel& kernel) const noexcept {
+        const bool decoded = kernels_.tensor_cores && std::string_view(cache_suffix(node_, kernels_)) == "_decoded";
+        return static_cast<uint32_t>(decoded ? kernel.decoded_shared_bytes : kernel.shared_bytes);
     }
 
     static int64_t spans_at_most(int64_t token_bound, int64_t splits) noexcept {

@@ -208,10 +208,10 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
 }
 
 // Joins the spans of rows that have several. Grid: x the heads, y the maximum of rows or fewer, z the parts of
-// kCombineColumns elements of a head or fewer. A warp adds every fourth span of a part; the order of sums does not depend
-// on the grid.
+// kCombineColumns elements of a head or fewer. A warp adds every fourth span of a part; the order of sums does not
+// depend on the grid.
 SIMT_KERNEL(kAttentionThreads, 8) combine(Attention p) {
-    constexpr int kWarps = kThreads / 32;
+    constexpr int kWarps = kThreads / 32, kAtOnce = 16;
     static_assert(kCombineColumns == 32, "a lane each");
     SIMT_SHARED(float, factors, kMaximumSplits);
     SIMT_SHARED(float, of_warps, 2 * kWarps);
@@ -226,17 +226,38 @@ SIMT_KERNEL(kAttentionThreads, 8) combine(Attention p) {
         const int64_t stride = p.dv + 2;
         const auto* parts = static_cast<const float*>(p.partial) +
                             (static_cast<int64_t>(row - range.begin) * p.heads + head) * p.splits * stride;
+        // All loads are asked for before the first one is there, since a block waits for memory most of the time: those
+        // of the first elements, too.
+        int first = static_cast<int>(block_index().z) * kCombineColumns;
+        float ahead[kAtOnce];
+        SIMT_UNROLL
+        for (int n = 0; n < kAtOnce; ++n) {
+            const bool there = w + n * kWarps < spans && first + l < p.dv;
+            ahead[n] = there ? parts[(w + n * kWarps) * stride + first + l] : 0;
+        }
+        constexpr int kOfThread = kMaximumSplits / kThreads;
+        float maxima[kOfThread], weights[kOfThread];
+        SIMT_UNROLL
+        for (int n = 0; n < kOfThread; ++n) {
+            const int i = thread + n * kThreads;
+            maxima[n] = i < spans ? parts[i * stride + p.dv] : -infinity();
+            weights[n] = i < spans ? parts[i * stride + p.dv + 1] : 0;
+        }
         float largest = -infinity(), sum = 0;
-        for (int i = thread; i < spans; i += kThreads) largest = fmaxf(largest, parts[i * stride + p.dv]);
+        SIMT_UNROLL
+        for (int n = 0; n < kOfThread; ++n) largest = fmaxf(largest, maxima[n]);
         largest = warp_maximum(largest);
         sync_block();  // the row before is done
         if (l == 0) of_warps[w] = largest;
         sync_block();
         SIMT_UNROLL
         for (int i = 0; i < kWarps; ++i) largest = fmaxf(largest, of_warps[i]);
-        for (int i = thread; i < spans; i += kThreads) {
-            factors[i] = exp2f(parts[i * stride + p.dv] - largest);
-            sum = fmaf(factors[i], parts[i * stride + p.dv + 1], sum);
+        SIMT_UNROLL
+        for (int n = 0; n < kOfThread; ++n) {
+            const int i = thread + n * kThreads;
+            if (i >= spans) break;
+            factors[i] = exp2f(maxima[n] - largest);
+            sum = fmaf(factors[i], weights[n], sum);
         }
         sum = warp_sum(sum);
         if (l == 0) of_warps[kWarps + w] = sum;
@@ -245,12 +266,22 @@ SIMT_KERNEL(kAttentionThreads, 8) combine(Attention p) {
         SIMT_UNROLL
         for (int i = 0; i < kWarps; ++i) sum += of_warps[kWarps + i];
         sum = with_sink(p, head, largest, sum);
-        for (int first = static_cast<int>(block_index().z) * kCombineColumns; first < p.dv;
-             first += static_cast<int>(grid_size().z) * kCombineColumns) {
+        for (const int begin = first; first < p.dv; first += static_cast<int>(grid_size().z) * kCombineColumns) {
             const int e = first + l;
             float value = 0;
             if (e < p.dv) {
-                for (int i = w; i < spans; i += kWarps) value = fmaf(factors[i], parts[i * stride + e], value);
+                for (int i = w; i < spans; i += kAtOnce * kWarps) {
+                    float loaded[kAtOnce];
+                    SIMT_UNROLL
+                    for (int n = 0; n < kAtOnce; ++n) {
+                        const int span = i + n * kWarps;
+                        loaded[n] = first == begin && i == w ? ahead[n] : span < spans ? parts[span * stride + e] : 0;
+                    }
+                    SIMT_UNROLL
+                    for (int n = 0; n < kAtOnce; ++n) {
+                        if (i + n * kWarps < spans) value = fmaf(factors[i + n * kWarps], loaded[n], value);
+                    }
+                }
             }
             sync_block();  // the part before has been read
             sums[thread] = value;

@@ -11,7 +11,9 @@ namespace {
 
 template <class Tile>
 constexpr FlashKernel kernel_of(const char* name, const cuda::Module* module) noexcept {
-    return {name, Tile::kRows, Tile::kTokens, Tile::kThreads, Tile::kShared, Tile::kBlocks, module};
+    int32_t decoded = Tile::kShared;
+    if constexpr (requires { typename Tile::Decoded; }) decoded = Tile::Decoded::kShared;
+    return {name, Tile::kRows, Tile::kTokens, Tile::kThreads, Tile::kShared, decoded, Tile::kBlocks, module};
 }
 
 // What a block of the card can have: as its driver says, at most what its compute capability has (CUDA C++ Programming
@@ -60,12 +62,18 @@ FlashKernels kernels_on_tensor_cores(const cpu::AttentionShape& shape, const Bui
         return {kernel_of<Heads64Small>("flash_64_64_small", build.flash_heads),
                 kernel_of<Heads64Large>("flash_64_64_large", build.flash_heads)};
     }
-    const bool wide = build.flash_mla_wide && shared_bytes_of(device) >= MlaLargeWide::kShared &&
+    const bool wide = build.flash_mla_wide && shared_bytes_of(device) >= MlaLargeWide::Decoded::kShared &&
                       cuda::find_image(*build.flash_mla_wide, device.compute_capability);
     if (is(shape, cpu::AttentionForm::kPrefix, 576, 512)) {
         if (wide) {
-            return {kernel_of<MlaSmallWide>("flash_mla_small_wide", build.flash_mla_wide),
-                    kernel_of<MlaLargeWide>("flash_mla_large_wide", build.flash_mla_wide)};
+            FlashKernels kernels = {kernel_of<MlaSmallWide>("flash_mla_small_wide", build.flash_mla_wide),
+                                    kernel_of<MlaLargeWide>("flash_mla_large_wide", build.flash_mla_wide)};
+            // Multiprocessors with 228 KB of shared memory have room for two blocks.
+            if (device.compute_capability >= 900) {
+                kernels.large_decoded = kernels.large;
+                kernels.large = kernel_of<MlaLargeTwice>("flash_mla_large_twice", build.flash_mla_wide);
+            }
+            return kernels;
         }
         return {kernel_of<MlaSmall>("flash_mla_small", build.flash_mla),
                 kernel_of<MlaLarge>("flash_mla_large", build.flash_mla)};

@@ -13,8 +13,9 @@ namespace tessera::cuda_ops {
 // A kernel, by its tile (kernels/flash_tiles.hpp).
 struct FlashKernel {
     const char* name;  // without the suffix of the cache's type; nullptr: none
-    int32_t rows, tokens, threads, shared_bytes;
-    int32_t blocks;  // of a multiprocessor
+    int32_t rows, tokens, threads;
+    int32_t shared_bytes, decoded_shared_bytes;  // of a block; the second: of the kernel that decodes the cache
+    int32_t blocks;                              // of a multiprocessor
     const cuda::Module* module;
 };
 
@@ -23,6 +24,7 @@ struct FlashKernel {
 struct FlashKernels {
     FlashKernel small{}, large{};
     bool tensor_cores = false;
+    FlashKernel large_decoded{};  // instead of `large` where the cache is decoded; nameless: the same
 };
 
 // keys, values: types of the cache (of prefixes twice the same).

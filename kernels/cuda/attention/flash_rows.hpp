@@ -31,15 +31,17 @@ SIMT_DEVICE const float* query_of(const Attention& p, const FlashRows& rows, int
     return at<float>(p.q, (kv_head * p.group + index % p.group) * p.q_head + (rows.begin + index / p.group) * p.q_row);
 }
 
-// The kRows rows of the tile, past the last one as rows that see nothing, by all threads of the block.
+// The kRows rows of the tile, past the last one as rows that see nothing, by all threads of the block; to `whole`,
+// unless it is null, whether a row has one span alone.
 template <int kRows, int kThreads>
-SIMT_DEVICE void read_flash_rows(const Attention& p, const FlashRows& rows, FlashRow* to) {
+SIMT_DEVICE void read_flash_rows(const Attention& p, const FlashRows& rows, FlashRow* to, uint8_t* whole = nullptr) {
     using namespace simt;
     for (int m = static_cast<int>(thread_index().x); m < kRows; m += kThreads) {
         FlashRow row{0, -1, -1, 0};
         if (const int index = rows.first + m; index < rows.total) {
             const TokenSpan span = span_of_row(p, rows.begin + index / p.group, static_cast<int>(block_index().z));
             row = {span.first, span.last, span.sequence, 0};
+            if (whole) whole[m] = span.spans == 1;
         }
         to[m] = row;
     }

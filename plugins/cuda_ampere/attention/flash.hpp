@@ -47,13 +47,10 @@ class Flash {
         if (tile < 0) return;
         rows.first = tile * Tile::kRows;
         if (thread_index().x == 0) run_.rows = rows;
-        read_flash_rows<Tile::kRows, Tile::kThreads>(p_, rows, row_data_);
+        read_flash_rows<Tile::kRows, Tile::kThreads>(p_, rows, row_data_, memory_ + Tile::kWhole);
         sync_block();
         const int count = minimum(Tile::kRows, rows.total - rows.first);
         if (const TokenBounds all = bounds_of_flash_rows(row_data_, 0, count); all.first >= all.end) return;
-        load_queries<Tile, Element>(p_, rows, row_data_, memory_);
-        sync_block();
-        keep_queries();
         for (int begin = 0; begin < minimum(Tile::kRows, run_.rows.total - run_.rows.first); begin = run_.end) {
             attend<kCache>(begin);
             write();
@@ -64,6 +61,12 @@ class Flash {
     // Row of the block's tile.
     SIMT_DEVICE int row_of(int tile, int half) const { return (group_ * kTiles + tile) * 16 + half * 8 + lane_ / 4; }
     SIMT_DEVICE void sync_group() const { simt::named_barrier_sync(static_cast<unsigned>(1 + group_), 32 * kColumns); }
+
+    SIMT_DEVICE void take_queries() {
+        load_queries<Tile, Element>(p_, run_.rows, row_data_, memory_ + Tile::kConverted);
+        simt::sync_block();
+        keep_queries();
+    }
 
     // Queries leave the ring: the first steps for registers, the others for a place of their own, in the order of
     // fragments. Step i of a warp is step i * kColumns + column_ of the key.
@@ -76,7 +79,7 @@ class Flash {
             for (int i = 0; i < Tile::kSteps; ++i) {
                 const int chunk = ((i * kColumns + column_) * 2 + lane_ / 16) ^ row % 8;
                 uint32_t q[4];
-                ldmatrix_x4(q, memory_ + row * (Tile::kDk * 2) + chunk * 16);
+                ldmatrix_x4(q, memory_ + Tile::kConverted + row * (Tile::kDk * 2) + chunk * 16);
                 if (i < Tile::kQInRegisters) {
                     SIMT_UNROLL
                     for (int e = 0; e < 4; ++e) queries_[t][i < Tile::kQInRegisters ? i : 0][e] = q[e];
@@ -105,6 +108,23 @@ class Flash {
             run_.end = end;
             run_.missing = kNoToken;
         }
+        const int first = tokens.first < tokens.end ? tokens.first / kTokens * kTokens : 0;
+        const int last = tokens.end;
+        using Loader = FlashLoader<Tile, kCache>;
+        constexpr bool kRaw = Tile::kRaw;
+        static_assert(kRaw == !Loader::kDirect);
+        Loader loader(p_, row_data_[begin].sequence, last, &run_.missing, memory_ + (kRaw ? Tile::kStageBytes : 0));
+        loader.expect(first);
+        if (!Tile::kEarly && begin == 0) take_queries();
+        // Of a ring of decoded tiles one is free for the next copy while another is used; tiles as they are cached are
+        // free once decoded.
+        constexpr int kAhead = kRaw ? Loader::kTiles : Loader::kTiles - 1;
+        SIMT_UNROLL
+        for (int i = 0; i < kAhead; ++i) {
+            if (first + i * kTokens < last) loader.load(first + i * kTokens, i * Loader::kBytes);
+            copy_async_commit();
+        }
+        if (Tile::kEarly && begin == 0) take_queries();
         SIMT_UNROLL
         for (int t = 0; t < kTiles; ++t) {
             SIMT_UNROLL
@@ -121,25 +141,20 @@ class Flash {
         if constexpr (!Tile::kPrefix) {
             if (p_.window_first > 0) resume(begin, end);
         }
-        const int first = tokens.first < tokens.end ? tokens.first / kTokens * kTokens : 0;
-        const int last = tokens.end;
-        FlashLoader<Tile, kCache> loader(p_, row_data_[begin].sequence, last, &run_.missing);
-        loader.expect(first);
-        SIMT_UNROLL
-        for (int i = 0; i < Tile::kStages - 1; ++i) {
-            if (first + i * kTokens < last) loader.load(first + i * kTokens, memory_ + i * Tile::kStageBytes);
-            copy_async_commit();
-        }
-        int stage = 0, next = (Tile::kStages - 1) * Tile::kStageBytes;
+        int place = 0;  // of the tile at `token` in the ring
         for (int token = first; token < last; token += kTokens) {
-            copy_async_wait<Tile::kStages - 2>();
+            copy_async_wait<kAhead - 1>();
             sync_block();  // the tile is there, and the one before has been read
-            if (token + (Tile::kStages - 1) * kTokens < last)
-                loader.load(token + (Tile::kStages - 1) * kTokens, memory_ + next);
+            if constexpr (kRaw) {
+                loader.decode(token, place, memory_);
+                sync_block();
+            }
+            constexpr int kLast = (Loader::kTiles - 1) * Loader::kBytes;
+            if (token + kAhead * kTokens < last)
+                loader.load(token + kAhead * kTokens, kRaw ? place : place == 0 ? kLast : place - Loader::kBytes);
             copy_async_commit();
-            step(memory_ + stage, token);
-            stage = stage + Tile::kStageBytes == Tile::kQueries ? 0 : stage + Tile::kStageBytes;
-            next = next + Tile::kStageBytes == Tile::kQueries ? 0 : next + Tile::kStageBytes;
+            step(kRaw ? memory_ : memory_ + place, token);
+            place = place == kLast ? 0 : place + Loader::kBytes;
         }
         copy_async_wait<0>();
         sync_block();
@@ -268,18 +283,27 @@ class Flash {
         using namespace simt;
         if constexpr (kColumns > 1) add_up(scores);
         float largest[2] = {maxima_[0][0], maxima_[0][1]}, factors[2], bases[2];
+        // Of most tiles every row sees all tokens.
+        const FlashRow rows[2] = {row_data_[row_of(0, 0)], row_data_[row_of(0, 1)]};
+        const auto sees_all = [&](const FlashRow& row) {
+            return token >= row.first && token + kTokens - 1 <= row.last;
+        };
+        const bool masked = !vote_all(sees_all(rows[0]) && sees_all(rows[1]));
         SIMT_UNROLL
         for (int h = 0; h < 2; ++h) {
-            const FlashRow row = row_data_[row_of(0, h)];
-            SIMT_UNROLL
-            for (int n = 0; n < kScoreTiles; ++n) {
+            const FlashRow& row = rows[h];
+            if (masked) {
                 SIMT_UNROLL
-                for (int e = 0; e < 2; ++e) {
-                    float& score = scores[n][2 * h + e];
-                    score = score_of(score, row, token + n * 8 + lane_ % 4 * 2 + e);
-                    largest[h] = fmaxf(largest[h], score);
+                for (int i = 0; i < 2 * kScoreTiles; ++i) {
+                    float& score = scores[i / 2][2 * h + i % 2];
+                    score = score_of(score, row, token + i / 2 * 8 + lane_ % 4 * 2 + i % 2);
                 }
+            } else {
+                SIMT_UNROLL
+                for (int i = 0; i < 2 * kScoreTiles; ++i) scores[i / 2][2 * h + i % 2] *= row.scale;
             }
+            SIMT_UNROLL
+            for (int i = 0; i < 2 * kScoreTiles; ++i) largest[h] = fmaxf(largest[h], scores[i / 2][2 * h + i % 2]);
             largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 1));
             largest[h] = fmaxf(largest[h], shuffle_xor(largest[h], 2));
             bases[h] = base_of(largest[h]);
@@ -456,27 +480,32 @@ class Flash {
                 const int m = row_of(t, h);
                 const FlashRow& row = row_data_[m];
                 if (m < run_.begin || m >= run_.end || row.first > row.last) continue;
-                write_row(run_.rows.first + m, row, maxima_[t][h], sums_[t][h],
-                          [&](int n, int e) { return outputs_[t][n][2 * h + e]; });
+                write_row(m, row, maxima_[t][h], sums_[t][h], [&](int n, int e) { return outputs_[t][n][2 * h + e]; });
             }
         }
     }
 
+    // Row m of the tile.
     template <class Value>
-    SIMT_DEVICE void write_row(int index, const FlashRow& row, float largest, float sum, Value&& value) const {
+    SIMT_DEVICE void write_row(int m, const FlashRow& row, float largest, float sum, Value&& value) const {
         using namespace simt;
-        const int row_of_q = index / p_.group, head = head_of(index);
-        const TokenSpan span = span_of_row(p_, run_.rows.begin + row_of_q, static_cast<int>(block_index().z));
+        const int index = run_.rows.first + m, row_of_q = index / p_.group, head = head_of(index);
         const int first = column_ * Tile::kOutputs * 8 + lane_ % 4 * 2;
         if (row.last >= run_.missing) sum = bits_as<float>(0x7FFFFFFFu);
-        const bool window = !Tile::kPrefix && p_.window_tokens > 0;
-        if (span.spans == 1 || window) {
+        const bool whole = memory_[Tile::kWhole + m] != 0, window = !Tile::kPrefix && p_.window_tokens > 0;
+        if (whole || window) {
             float* y = output_of(row_of_q, head);
-            const float factor = span.spans == 1 ? 1 / with_sink(p_, head, largest, sum) : 1.f;
-            SIMT_UNROLL
-            for (int n = 0; n < Tile::kOutputs; ++n) {
-                y[n * 8] = value(n, 0) * factor;
-                y[n * 8 + 1] = value(n, 1) * factor;
+            const float factor = whole ? 1 / with_sink(p_, head, largest, sum) : 1.f;
+            if (multiple_of(p_.y, 8) && p_.y_head % 8 == 0 && p_.y_row % 8 == 0) {
+                SIMT_UNROLL
+                for (int n = 0; n < Tile::kOutputs; ++n)
+                    store_global(y + n * 8, Float2{value(n, 0) * factor, value(n, 1) * factor});
+            } else {
+                SIMT_UNROLL
+                for (int n = 0; n < Tile::kOutputs; ++n) {
+                    y[n * 8] = value(n, 0) * factor;
+                    y[n * 8 + 1] = value(n, 1) * factor;
+                }
             }
             if (window && column_ == 0 && lane_ % 4 == 0)
                 store_global(running_of(p_, row_of_q, head), Float2{largest, sum});
@@ -511,7 +540,9 @@ class Flash {
     }
 
 // The kernels of a tile, by what is cached.
-#define TESSERA_FLASH(name, Tile)                                \
-    TESSERA_FLASH_KERNEL(name##_f16, Tile, half_t, kDirect)      \
-    TESSERA_FLASH_KERNEL(name##_bf16, Tile, bfloat16_t, kDirect) \
-    TESSERA_FLASH_KERNEL(name##_decoded, Tile, half_t, kDecoded)
+#define TESSERA_FLASH_DIRECT(name, Tile)                    \
+    TESSERA_FLASH_KERNEL(name##_f16, Tile, half_t, kDirect) \
+    TESSERA_FLASH_KERNEL(name##_bf16, Tile, bfloat16_t, kDirect)
+#define TESSERA_FLASH(name, Tile)    \
+    TESSERA_FLASH_DIRECT(name, Tile) \
+    TESSERA_FLASH_KERNEL(name##_decoded, Tile::Decoded, half_t, kDecoded)

@@ -5,3 +5,4 @@ using namespace tessera::cuda_kernels;
 
 TESSERA_FLASH(flash_mla_small_wide, MlaSmallWide)
 TESSERA_FLASH(flash_mla_large_wide, MlaLargeWide)
+TESSERA_FLASH_DIRECT(flash_mla_large_twice, MlaLargeTwice)
