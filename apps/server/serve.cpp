@@ -5,6 +5,7 @@
 #include "apps/server/service_manager.hpp"
 #include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
+#include "core/setup/earlier_runs.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -100,6 +101,10 @@ void serve(const ServeOptions& options, OpenedModel model, const Machine& machin
             // A signal that came at the end of loading has found no service to stop.
             if (stopping) served->service->stop();
             served->service->run();
+            if (options.model.common.verbose) {
+                for (const std::string& line : comparison_lines(served->engine->compared())) say(line);
+            }
+            keep_run(machine, *served->engine, [&](const Notice& notice) { say(worded(notice)); });
         } catch (const Error& error) {
             if (error.code() != TSR_CANCELLED || !stopping) fail_with(std::current_exception());
         } catch (...) {

@@ -201,6 +201,7 @@ class Bench {
         std::string loaded;
         for (size_t i = 0; i < lines.size(); ++i) {
             if (std::string key = key_of(lines[i]); !engine || key != loaded) {
+                if (engine) keep_run(machine, *engine);
                 engine.reset();
                 engine = load(arguments, all[i], machine, threads);
                 loaded = std::move(key);
@@ -213,6 +214,7 @@ class Bench {
                 options.threads ? options.threads : std::max(machine.hardware.cpu().threads, 1u);
             measure_tests(*engine, record, generation, options.prompt_threads ? options.prompt_threads : generation);
         }
+        if (engine) keep_run(machine, *engine);
     }
 
     void finish() {

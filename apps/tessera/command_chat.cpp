@@ -239,7 +239,9 @@ int chat_command(Arguments& arguments) {
     if (settings.timings) {
         say_seed(sampling);
         say_timings(generator.timings(), engine->packing());
+        if (settings.common.verbose) say_comparison(engine->compared());
     }
+    keep_run(machine, *engine);
     return kExitDone;
 }
 

@@ -6,6 +6,7 @@
 #include "apps/wording/wording.hpp"
 #include "core/base/text.hpp"
 #include "core/plan/fit.hpp"
+#include "core/setup/earlier_runs.hpp"
 #include "core/setup/machine.hpp"
 #include "core/setup/plan_json.hpp"
 
@@ -34,6 +35,8 @@ int plan_command(Arguments& arguments) {
                       measure(model.file), plan_model(model.file, machine.registry, machine.hardware, options),
                       machine.registry,    largest_context(model.file, machine.registry, machine.hardware, options),
                       arguments.remarks()};
+    report.earlier =
+        earlier_runs(machine, model.file, report.planned, [](const Notice& notice) { say(worded(notice)); });
     const std::string text = arguments.has("json") ? boost::json::serialize(plan_json(report)) + '\n'
                                                    : plan_text(report, arguments.has("why") || settings.common.verbose);
     print(text);

@@ -203,7 +203,9 @@ int run_command(Arguments& arguments) {
     if (settings.timings) {
         say_seed(sampling);
         say_timings(generator.timings(), engine->packing());
+        if (settings.common.verbose) say_comparison(engine->compared());
     }
+    keep_run(machine, *engine);
     return interrupt.interrupted() ? kExitInterrupted : kExitDone;
 }
 

@@ -106,7 +106,9 @@ std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<st
     const auto engine =
         load_engine(std::move(model), machine, options, false, options.context, settings.common.verbose);
     SpeedMeter meter(*engine, stop);
-    return measure_rows(plan, meter, file ? &*file : nullptr);
+    auto rows = measure_rows(plan, meter, file ? &*file : nullptr);
+    keep_run(machine, *engine);
+    return rows;
 }
 
 // Drawings are SVG; programs would expect another format in a file with another ending.

@@ -3,6 +3,7 @@
 #include "apps/tessera/output.hpp"
 #include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
+#include "core/setup/earlier_runs.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -20,6 +21,14 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
 
 void say_timings(const session::GenerationTimings& timings, const PackingProgress& packing) {
     for (const std::string& line : timing_lines(timings, packing)) say(line);
+}
+
+void keep_run(const Machine& machine, const Engine& engine) {
+    tessera::keep_run(machine, engine, [](const Notice& notice) { say(worded(notice)); });
+}
+
+void say_comparison(const StepComparisons& compared) {
+    for (const std::string& line : comparison_lines(compared)) say(line);
 }
 
 void say_seed(const session::SamplingParameters& sampling) {

@@ -15,6 +15,12 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
 // Prompt and generation in tokens per second, and the time spent on packing.
 void say_timings(const session::GenerationTimings& timings, const PackingProgress& packing);
 
+// tessera::keep_run.
+void keep_run(const Machine& machine, const Engine& engine);
+
+// Measured speed beside the predicted one.
+void say_comparison(const StepComparisons& compared);
+
 // The seed that repeats an answer; nothing where the best token is always taken.
 void say_seed(const session::SamplingParameters& sampling);
 

@@ -237,6 +237,22 @@ std::string speed_text(const Plan& plan) {
     return text;
 }
 
+// The prediction as earlier runs correct it.
+std::string earlier_text(const PlanReport& report) {
+    const Speed empty = predict(report.planned.plan).front();
+    std::vector<std::string> parts;
+    const auto add = [&](std::string_view what, const EarlierRatio& earlier, double predicted) {
+        if (earlier.runs == 0) return;
+        parts.push_back(
+            fmt::format("{:.2f} of the speed predicted for {} ({}), so expect {:.4g} tokens/s with nothing "
+                        "cached",
+                        earlier.ratio, what, counted(earlier.runs, "run"), earlier.ratio * predicted));
+    };
+    add("prompts", report.earlier.prompts, empty.prompt);
+    add("tokens", report.earlier.generation, empty.generation);
+    return parts.empty() ? "" : wrapped("earlier runs here reached " + join(parts, ", and "), 0, 2) + '\n';
+}
+
 std::string memory_text(const Plan& plan) {
     constexpr uint64_t DeviceMemory::*members[] = {&DeviceMemory::weights,     &DeviceMemory::cache,
                                                    &DeviceMemory::activations, &DeviceMemory::workspace,
@@ -344,6 +360,7 @@ std::string init_text(const Plan& plan) {
 std::string plan_text(const PlanReport& report, bool why) {
     const Plan& plan = report.planned.plan;
     std::string text = head_text(report) + memory_text(plan) + '\n' + fit_text(report) + '\n' + speed_text(plan);
+    text += earlier_text(report);
     if (const std::string assumed = assumed_line(report); !assumed.empty()) text += wrapped(assumed, 0, 2) + '\n';
     text += '\n';
     text += LayerTexts(report, why).text();

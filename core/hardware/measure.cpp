@@ -12,7 +12,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -154,13 +153,6 @@ std::string toml_text(std::string_view text) {
 }  // namespace
 
 namespace {
-
-// Processor time of all threads of the process, in seconds.
-double process_seconds() {
-    timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 MachineSpeed measure_once(const DeviceDescription& cpu) {
     const uint32_t threads = std::max(cpu.threads, 1u);

@@ -100,6 +100,7 @@ Config read(const TomlFile& toml, const fs::path& file) {
     config.file = file;
     TomlFile::Table root = toml.root();
     config.threads = static_cast<uint32_t>(root.integer("threads", 0, kMaxThreads).value_or(0));
+    config.keep_speeds = root.boolean("keep_speeds").value_or(true);
     if (const auto table = root.table("plugins")) read_plugins(*table, config);
     if (const auto table = root.table("devices")) read_devices(*table, config);
     for (const TomlFile::Table& table : root.tables("placement")) read_placement(table, config);

@@ -42,7 +42,8 @@ struct Config {
 
     std::map<std::string, DeviceConfig, std::less<>> devices;  // by id
     uint32_t threads = 0;                                      // 0: the physical cores
-    std::vector<PlacementRule> placement;                      // the first that matches counts
+    bool keep_speeds = true;  // what runs reach of their predicted speed is kept for later ones (earlier_runs.hpp)
+    std::vector<PlacementRule> placement;  // the first that matches counts
 };
 
 // Throws what File throws, or Error(TSR_CORRUPT_DATA) naming file, line and key; an unknown key is one.

@@ -7,28 +7,55 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace tessera {
 
+namespace {
+
+class Sha256 {
+  public:
+    Sha256() { good_ = context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1; }
+
+    void add(std::span<const std::byte> bytes) {
+        good_ = good_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1;
+    }
+
+    std::string digest() {
+        unsigned char digest[EVP_MAX_MD_SIZE];
+        unsigned length = 0;
+        if (!good_ || EVP_DigestFinal_ex(context_.get(), digest, &length) != 1)
+            fail(TSR_INTERNAL, "the cryptographic library could not compute SHA-256");
+        std::string text;
+        for (unsigned i = 0; i < length; ++i) text += fmt::format("{:02x}", digest[i]);
+        return text;
+    }
+
+  private:
+    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_{EVP_MD_CTX_new(), EVP_MD_CTX_free};
+    bool good_;
+};
+
+}  // namespace
+
+std::string sha256_of(std::string_view text) {
+    Sha256 hash;
+    hash.add(std::as_bytes(std::span(text)));
+    return hash.digest();
+}
+
 std::string sha256_of_file(const std::filesystem::path& path) {
     constexpr uint64_t kChunkBytes = 1 << 20;
     const File file(path);
-    const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
-    bool good = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+    Sha256 hash;
     std::vector<std::byte> chunk(std::min(kChunkBytes, file.size()));
-    for (uint64_t at = 0; good && at < file.size(); at += chunk.size()) {
+    for (uint64_t at = 0; at < file.size(); at += chunk.size()) {
         const std::span<std::byte> part(chunk.data(), std::min<uint64_t>(chunk.size(), file.size() - at));
         file.pread_exact(at, part);
-        good = EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1;
+        hash.add(part);
     }
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned length = 0;
-    good = good && EVP_DigestFinal_ex(context.get(), digest, &length) == 1;
-    if (!good) fail(TSR_INTERNAL, "{}: the cryptographic library could not compute SHA-256", path.string());
-    std::string text;
-    for (unsigned i = 0; i < length; ++i) text += fmt::format("{:02x}", digest[i]);
-    return text;
+    return hash.digest();
 }
 
 bool normalize_sha256(std::string& digest) noexcept {

@@ -3,10 +3,13 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace tessera {
 
-// 64 lower-case hexadecimal digits. Throws what File throws.
+// 64 lower-case hexadecimal digits.
+std::string sha256_of(std::string_view text);
+// Throws what File throws, too.
 std::string sha256_of_file(const std::filesystem::path& path);
 
 // Makes letters lower case; false if `digest` is not 64 hexadecimal digits.

@@ -2,6 +2,7 @@
 
 #include "core/base/checked.hpp"
 #include "core/base/log.hpp"
+#include "core/base/seconds.hpp"
 #include "core/plan/fit.hpp"
 #include "core/plan/make_plan.hpp"
 #include "core/run/each_on_team.hpp"
@@ -19,6 +20,9 @@ namespace tessera {
 namespace {
 
 constexpr uint32_t kDefaultContext = 4096;
+// Workers of a step never sleep. Where the host alone computes and they had less than this share of its time on
+// processors, other processes took part of it.
+constexpr double kQuiet = 0.9;
 
 size_t outputs_of(const BatchEntry& entry) {
     return entry.all_outputs ? entry.tokens.size() : entry.output ? 1 : 0;
@@ -158,6 +162,8 @@ struct Engine::State {
     WorkerTuner generation_workers{threads.generation}, prompt_workers{threads.prompt};
     FileWeights weights;
     Executor executor;
+    StepComparison comparison;
+    bool host_alone;                        // computes
     std::vector<GroupIndex> cached_groups;  // of the cache, for each group of the plan
     PagedCache cache;
     std::span<int32_t> tokens, positions, sequences, output_rows;
@@ -183,6 +189,8 @@ struct Engine::State {
           team(threads.most(), placement_of(options, hardware)),
           weights(file, planned.plan.graph, options.map_weights),
           executor(std::move(planned.plan), registry, team),
+          comparison(executor.plan(), expand_from),
+          host_alone(std::ranges::all_of(executor.plan().nodes, [](const PlannedNode& n) { return n.device == 0; })),
           cache(groups_of(executor.plan(), context / TSR_PAGE_TOKENS, cached_groups)) {
         bind_inputs();
         limits.rows = static_cast<uint32_t>(tokens.size());
@@ -213,6 +221,8 @@ struct Engine::State {
     void take(std::span<const BatchEntry> entries, bool wait);
     void finish();
     void start(std::span<const BatchEntry> entries, bool wait);
+    // Whether the next step is one of those that the plan predicts: of one sequence alone, and nothing beside it.
+    bool is_predicted(std::span<const BatchEntry> entries, uint32_t workers) const;
     void forget_ended();
     void lose_steps();
     void check_entries(std::span<const BatchEntry> entries) const;
@@ -436,6 +446,9 @@ PackingProgress Engine::packing() const noexcept {
 void Engine::cancel() noexcept {
     state_->executor.cancel();
 }
+StepComparisons Engine::compared() const {
+    return state_->comparison.compared();
+}
 void Engine::measure(std::span<double> seconds) noexcept {
     state_->executor.measure(seconds);
 }
@@ -470,19 +483,32 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
         executor.submit(ranges, workers);
         under_way.push_back(std::move(appended));
     } else {
+        const bool compare = is_predicted(entries, workers);
         const auto start = std::chrono::steady_clock::now();
+        const double used = compare ? process_seconds() : 0;
         team.take_time();
         executor.run(ranges, workers);
         const Team::Time time = team.take_time();
+        const double seconds = seconds_since(start);
         // Weights dominate steps of generation, rows those of prompts.
         const double work = generation ? 1 : ranges[TSR_RANGE_ROWS].end;
-        tuner.finished(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), work,
-                       time.seconds > 0 ? time.waiting / time.seconds : 0);
+        tuner.finished(seconds, work, time.seconds > 0 ? time.waiting / time.seconds : 0);
+        if (compare && (!host_alone || process_seconds() - used >= kQuiet * workers * seconds)) {
+            const auto rows = static_cast<uint32_t>(entries[0].tokens.size());
+            comparison.finished(rows, cache.length(entries[0].sequence) - rows, seconds);
+        }
     }
     forget_ended();
     if (under_way.empty()) {
         for (const BatchEntry& entry : entries) cache.give_back(entry.sequence, cache.length(entry.sequence));
     }
+}
+
+bool Engine::State::is_predicted(std::span<const BatchEntry> entries, uint32_t workers) const {
+    const PackingProgress packing = executor.packing();
+    const bool one_output = entries[0].tokens.size() == 1 || !entries[0].all_outputs;
+    return entries.size() == 1 && one_output && executor.under_way() == 0 &&
+           packing.done_bytes == packing.total_bytes && workers == executor.plan().devices[0]->threads;
 }
 
 // Executor waits for the oldest steps where it needs their memory. What a step that has ended has passed is not needed

@@ -10,6 +10,7 @@
 #include "core/plan/plan.hpp"
 #include "core/registry/registry.hpp"
 #include "core/run/executor.hpp"
+#include "core/session/step_comparison.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -131,6 +132,10 @@ class Engine {
     // As of Executor: weights that are packed between steps.
     void pack_one();
     PackingProgress packing() const noexcept;
+
+    // Of steps that one sequence had to itself, with all threads that were planned for, since weights are packed. Where
+    // the host alone computes, those that other processes disturbed do not count.
+    StepComparisons compared() const;
 
     // As Executor::measure: one number for each of plan().nodes.
     void measure(std::span<double> seconds) noexcept;

@@ -137,6 +137,7 @@ void Service::publish() {
     status.evictable_pages = prefixes.evictable();
     status.evictions = prefixes.evictions();
     status.piece_rows = generator_.piece_rows();
+    status.compared = engine_.compared();
     if (const auto& error = generator_.last_error()) {
         status.last_error = error->what();
         status.lost = error->code() == TSR_DEVICE_LOST;

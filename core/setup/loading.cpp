@@ -20,6 +20,11 @@ constexpr uint64_t kDefaultContext = 4096;
 constexpr uint64_t kRoomForAnswer = 1024;
 constexpr size_t kNotesShown = 1;
 
+// Of a prediction.
+std::string ratio_text(double ratio) {
+    return fmt::format("{:.2f} of it", ratio);
+}
+
 uint64_t whole_pages(uint64_t tokens) {
     return tokens / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
 }
@@ -153,6 +158,20 @@ std::vector<std::string> timing_lines(const session::GenerationTimings& t, const
     lines.push_back(line("prompt", t.prompt_tokens, t.prompt_seconds) +
                     (t.reused_tokens ? fmt::format(" ({} more were in the cache)", t.reused_tokens) : ""));
     lines.push_back(line("generation", t.generated_tokens, t.generation_seconds));
+    return lines;
+}
+
+std::vector<std::string> comparison_lines(const StepComparisons& compared) {
+    std::vector<std::string> lines;
+    const auto add = [&](std::string_view what, const ComparedSteps& steps) {
+        if (steps.steps == 0) return;
+        const auto tokens = static_cast<double>(steps.tokens);
+        lines.push_back(fmt::format("{} beside the prediction, {}: {:.2f} tokens/s, predicted {:.2f}; in the median {}",
+                                    what, counted(steps.steps, "step"), tokens / steps.measured_seconds,
+                                    tokens / steps.predicted_seconds, ratio_text(steps.ratio)));
+    };
+    add("prompt", compared.prompts);
+    add("generation", compared.generation);
     return lines;
 }
 

@@ -41,6 +41,9 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
 // Prompt and generation in tokens a second, and what packing took of that: a line each.
 std::vector<std::string> timing_lines(const session::GenerationTimings& timings, const PackingProgress& packing);
 
+// Measured speed of the steps that were compared beside the predicted one: a line for each kind of which there are any.
+std::vector<std::string> comparison_lines(const StepComparisons& compared);
+
 // Sampling as the settings have it, what they leave open as the file recommends it. Throws Error(TSR_INVALID_ARGUMENT).
 session::SamplingParameters sampling_parameters(const ModelSettings& settings, bool bundled,
                                                 const text::Tokenizer& tokenizer, const gguf::Metadata& metadata,

@@ -277,6 +277,16 @@ json::array assumed(const PlanReport& report) {
     return all;
 }
 
+json::object earlier(const EarlierRuns& runs) {
+    json::object all;
+    const auto add = [&](std::string_view kind, const EarlierRatio& ratio) {
+        if (ratio.runs > 0) all[kind] = json::object{{"ratio", ratio.ratio}, {"runs", ratio.runs}};
+    };
+    add("prompt", runs.prompts);
+    add("generation", runs.generation);
+    return all;
+}
+
 json::array strings(const std::vector<std::string>& lines) {
     return json::array(lines.begin(), lines.end());
 }
@@ -327,6 +337,7 @@ json::object plan_json(const PlanReport& report) {
             {"cache_groups", cache_groups(plan)},
             {"speed", speeds(plan)},
             {"assumed", assumed(report)},
+            {"earlier_runs", earlier(report.earlier)},
             {"prompt_rows_from", plan.prompt_rows_from},
             {"rules", strings(plan.rules)},
             {"lowerings", lowerings(plan)},

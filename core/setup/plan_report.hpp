@@ -3,6 +3,7 @@
 
 #include "core/registry/registry.hpp"
 #include "core/session/engine.hpp"
+#include "core/setup/earlier_runs.hpp"
 #include "core/setup/model_sizes.hpp"
 
 #include <cstdint>
@@ -19,6 +20,7 @@ struct PlanReport {
     const Registry& registry;
     uint32_t largest_context = 0;  // with all else as it is; 0: none fits
     std::vector<std::string> remarks;
+    EarlierRuns earlier = {};  // none for a rig
 };
 
 struct Excess {

@@ -14,6 +14,7 @@ using testing::HasSubstr;
 TEST(Config, ReadsEverything) {
     const Config config = parse_config(R"(
         threads = 6
+        keep_speeds = false
         [plugins]
         default_folder = false
         folders = ["/opt/plugins", "beside", "../up"]
@@ -38,6 +39,7 @@ TEST(Config, ReadsEverything) {
     )",
                                        "/etc/tessera/config.toml");
     EXPECT_EQ(config.threads, 6u);
+    EXPECT_FALSE(config.keep_speeds);
     EXPECT_FALSE(config.default_plugin_folder);
     EXPECT_THAT(config.plugin_folders, ElementsAre("/opt/plugins", "/etc/tessera/beside", "/etc/up"));
     EXPECT_THAT(config.prefer, ElementsAre("cpu_avx2"));
@@ -61,6 +63,7 @@ TEST(Config, EmptyIsTheDefault) {
     EXPECT_TRUE(config.default_plugin_folder);
     EXPECT_FALSE(config.allowed_sha256.has_value());
     EXPECT_EQ(config.threads, 0u);
+    EXPECT_TRUE(config.keep_speeds);
 }
 
 struct BadConfig {

@@ -258,6 +258,18 @@ class Completions(unittest.TestCase):
         self.assertGreater(self.server.metric("step_sequences"), 0)
         self.assertGreater(self.server.metric("sequence_tokens_max"), 0)
 
+    def test_steps_are_compared_with_the_prediction(self):
+        # Short steps, of which some find the processor free on any machine.
+        with RunningServer("-t", "1", "-ub", "64") as server:
+            self.assertEqual(server.metric("compared_generation_speed_ratio"), 0)
+            for token in range(200):
+                server.request("POST", "/completion", {"prompt": [token + 100] * 300, "max_tokens": 12, "ignore_eos": True})
+                if all(server.metric(f"compared_{kind}_steps_total") > 0 for kind in ("prompt", "generation")):
+                    break
+            for kind in ("prompt", "generation"):
+                for what in ("seconds_total", "predicted_seconds_total", "speed_ratio"):
+                    self.assertGreater(server.metric(f"compared_{kind}_{what}"), 0, (kind, what))
+
     def test_time_ends_an_answer_at_a_line(self):
         answer = self.plain(max_tokens=200, ignore_eos=True, t_max_predict_ms=1, logit_bias=[["\n", 1e6]])
         self.assertLess(answer["tokens_predicted"], 200)

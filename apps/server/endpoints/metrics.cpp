@@ -25,6 +25,17 @@ class Metrics {
     }
 };
 
+// Of steps that are compared with the plan's prediction.
+void add_compared(Metrics& metrics, std::string_view kind, const ComparedSteps& steps) {
+    const auto name = [&](std::string_view what) { return fmt::format("compared_{}_{}", kind, what); };
+    metrics.add(name("steps_total"), "counter", "Steps of one request alone, which the plan predicts.", steps.steps);
+    metrics.add(name("seconds_total"), "counter", "Time of these steps.", steps.measured_seconds);
+    metrics.add(name("predicted_seconds_total"), "counter", "What the plan predicts of these steps.",
+                steps.predicted_seconds);
+    metrics.add(name("speed_ratio"), "gauge", "Their speed over the predicted one, the median of the last; 0: no step.",
+                steps.ratio);
+}
+
 double rate(uint64_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
@@ -93,6 +104,8 @@ HttpResponse metrics_text(const EndpointContext& context, const HttpRequest&) {
               s.pages ? 1 - static_cast<double>(s.free_pages + s.evictable_pages) / s.pages : 0.0,
               "kv_cache_usage_ratio");
         m.add("prompt_piece_rows", "gauge", "Rows of prompts in one step.", s.piece_rows);
+        add_compared(m, "prompt", s.compared.prompts);
+        add_compared(m, "generation", s.compared.generation);
     }
     return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(m.text), {}};
 }
