@@ -44,9 +44,10 @@ struct Build {
     // Attention on tensor cores; nullptr in a plugin without. The wide one is for cards with 160 KB of shared memory a
     // block.
     const cuda::Module *flash_mla = nullptr, *flash_mla_wide = nullptr, *flash_heads = nullptr, *project_f16 = nullptr;
-    // Products of many rows for cards with tensor cores other than GeForce cards, with formats that have a scale for 16
-    // elements (kernels/block_formats.hpp), and with blocks of 32 taken for blocks of 256; nullptr in a plugin without.
-    const cuda::Module *products_split = nullptr, *products_blocks = nullptr;
+    // Products of many rows for cards with tensor cores other than GeForce cards (tiles_staged.hpp), by family; nullptr
+    // in a plugin without.
+    const cuda::Module *staged_small = nullptr, *staged_k = nullptr, *staged_levels = nullptr,
+                       *staged_codebook = nullptr, *staged_float = nullptr;
     // The same attention in f32, for many rows at once; nullptr in a plugin with tensor cores.
     const cuda::Module *flash_mla_f32 = nullptr, *flash_heads_f32 = nullptr;
 };

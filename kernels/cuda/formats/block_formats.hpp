@@ -32,9 +32,9 @@ constexpr bool multiplies_with_scales(tsr_type type) {
     return type == TSR_TYPE_Q2_K || type == TSR_TYPE_Q3_K || type == TSR_TYPE_IQ1_M;
 }
 
-// Formats with kernels by hand beside those that every format has; X(name, id). Tensor cores multiply with codes times
-// integer scales as two int8 (products_split.cu), and take eight blocks of 32 elements for one of 256
-// (products_blocks.cu).
+// Formats whose products of many rows by tensor cores differ on cards other than GeForce cards; X(name, id). They
+// multiply with codes times integer scales as two int8 (split_shared.hpp), and take eight blocks of 32 elements for one
+// of 256 (tiles_staged.hpp).
 #define TESSERA_SPLIT_FORMATS(X) \
     X(q6_K, Q6_K)                \
     X(iq2_xs, IQ2_XS)            \
@@ -75,6 +75,10 @@ constexpr bool has_joined_products(tsr_type type) {
     }
 }
 #undef TESSERA_CASE
+// Whether there are kernels that take blocks through shared memory (tiles_staged.hpp).
+constexpr bool has_staged_products(tsr_type type) {
+    return block_elements(type) == 256 || has_joined_products(type);
+}
 
 // Whether products of few rows read activations as e0 e16 e1 e17 .. within 32 elements, as nibbles lie in a weight
 // (where codes are int8; see NibbleLevels).

@@ -46,14 +46,14 @@ class MatmulOfRows {
         std::snprintf(plan.reason, sizeof plan.reason, "%s; up to %d rows at once, more in tiles%s",
                       int8 ? "activations in int8" : "sums in f32", static_cast<int>(limit),
                       int8 ? image >= 800 ? " by tensor cores" : " by dp4a" : "");
-        write_product_estimate(work, weight.type, x.dims[0], bytes > 0 ? 2 : 1, device, card, rows, 1, plan);
+        write_product_estimate(work, weight.type, bytes > 0 ? 2 : 1, device, card, rows, 1, plan);
     }
 
     MatmulOfRows(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
         : node_(node),
           few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kRows) {
         if (maximum_rows(*node.inputs[0]) <= int64_t{few_rows_.limit()}) return;
-        tiles_.emplace(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0]);
+        tiles_.emplace(device, info, build, node.inputs[1]->type);
         if (tiles_->converts()) convert_.emplace(device, build, tiles_->form());
     }
 

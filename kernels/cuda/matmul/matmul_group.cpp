@@ -65,7 +65,7 @@ class MatmulGroup {
                 int64_t& most = (count == 1 ? of_one : of_few)[static_cast<size_t>(order)];
                 most = std::max(most, few_rows_bytes(weight.type, x.dims[0], count, card.instructions));
             }
-            const RowForm form = row_form(weight.type, x.dims[0], card);
+            const RowForm form = row_form(weight.type, card);
             if (!counted[static_cast<size_t>(form)]) many_bytes += aligned(rows * row_bytes(form, x.dims[0]));
             counted[static_cast<size_t>(form)] = true;
             const double macs = static_cast<double>(weight.dims[0]) * static_cast<double>(weight.dims[1]);
@@ -81,7 +81,7 @@ class MatmulGroup {
         }
         plan.workspace_bytes = static_cast<uint64_t>(std::max({one_bytes, few_bytes, rows > limit ? many_bytes : 0}));
         std::snprintf(plan.reason, sizeof plan.reason, "%u products, activations converted once", node.output_count);
-        write_product_estimate(work, node.inputs[1]->type, x.dims[0],
+        write_product_estimate(work, node.inputs[1]->type,
                                static_cast<int>(node.output_count) + (few_bytes > 0 ? 1 : 0), device, card, rows, 1,
                                plan);
     }
@@ -94,7 +94,7 @@ class MatmulGroup {
             const tsr_type type = node.inputs[i]->type;
             few_.push_back(std::make_unique<FewRows>(device, info, build, type, k, FewRows::Kind::kRows));
             if (!many) continue;
-            tiles_.push_back(std::make_unique<TileProduct>(device, info, build, type, k));
+            tiles_.push_back(std::make_unique<TileProduct>(device, info, build, type));
             const RowForm form = tiles_.back()->form();
             if (tiles_.back()->converts() && !conversions_[static_cast<size_t>(form)])
                 conversions_[static_cast<size_t>(form)].emplace(device, build, form);

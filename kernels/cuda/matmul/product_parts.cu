@@ -82,9 +82,13 @@ SIMT_DEVICE void make_halves_of(const Segments& a) {
 struct EightElements {
     float v[8];
 
-    SIMT_DEVICE void load(const float* block) {
+    // `left`: of the row, a multiple of 32; zeros follow.
+    SIMT_DEVICE void load(const float* block, int left) {
         const float* from = block + 8 * lane();
-        if (reinterpret_cast<uintptr_t>(from) % 16 == 0) {
+        if (8 * static_cast<int>(lane()) >= left) {
+            SIMT_UNROLL
+            for (int i = 0; i < 8; ++i) v[i] = 0;
+        } else if (reinterpret_cast<uintptr_t>(from) % 16 == 0) {
             SIMT_UNROLL
             for (int i = 0; i < 2; ++i) {
                 const auto four = load_global<Float4>(from + 4 * i);
@@ -183,8 +187,8 @@ SIMT_KERNEL(32 * kSegmentWarps, 8) make_segments(Segments a) {
 #endif
 
 #if SIMT_ARCH >= 800
-// For tensor cores (RowForm of tile_product.hpp). Rows of blocks of 256 elements, of which k is a multiple. A warp has a part of the blocks of a row. Grid: x the rows
-// and slots, or fewer.
+// For tensor cores (RowForm of tile_product.hpp). Rows of blocks of 256 elements, the last one
+// filled up with zeros. A warp has a part of the blocks of a row. Grid: x the rows and slots, or fewer.
 SIMT_KERNEL(kBlockThreads, 8) make_blocks(Segments a) {
     SIMT_SHARED(unsigned, largest_of, kBlockThreads / 32);
     constexpr int kWarps = kBlockThreads / 32;
@@ -202,7 +206,7 @@ SIMT_KERNEL(kBlockThreads, 8) make_blocks(Segments a) {
         EightElements elements;
         unsigned largest = 0;
         for (int block = first; block < end; ++block) {
-            elements.load(x + block * kBlockElements);
+            elements.load(x + block * kBlockElements, a.k - block * kBlockElements);
             largest = maximum(largest, elements.largest());
         }
         sync_block();  // those of the row before have been read
@@ -214,11 +218,11 @@ SIMT_KERNEL(kBlockThreads, 8) make_blocks(Segments a) {
         const float least = zeros ? 1.f : maximum(bits_as<float>(largest) * kRange, kTiny * 1e-3f);
         float before = 0;
         if (first > 0 && first < end) {
-            elements.load(x + (first - 1) * kBlockElements);
+            elements.load(x + (first - 1) * kBlockElements, kBlockElements);
             before = scale_of_block(elements.largest(), least);
         }
         for (int block = first; block < end; ++block) {
-            elements.load(x + block * kBlockElements);
+            elements.load(x + block * kBlockElements, a.k - block * kBlockElements);
             const float scale = scale_of_block(elements.largest(), least);
             write_block(elements, scale, block == 0 ? 1.f : before / scale,
                         to + block * int64_t{kBlockSegments * kSegmentBytes});
@@ -238,22 +242,59 @@ SIMT_KERNEL(kHalvesThreads, 8) make_halves_bf16(Segments a) {
 }
 #endif
 
-// One block. Places of an expert are in the order of rows and slots.
+// One block. Places of an expert are in the order of rows and slots: each of several warps has a part of the places,
+// counts those of each expert, and then knows where its own begin.
 SIMT_KERNEL(kMapThreads, 1) map_experts(ExpertMap m) {
+    constexpr int kCounts = 5600;  // of all warps
+    static_assert(kCounts >= 2 * (kMapExperts + 2));
+    SIMT_SHARED(int, counts_of_warps, kCounts);
     SIMT_SHARED(int, counts, kMapExperts + 2);
     SIMT_SHARED(int, firsts, kMapExperts + 2);
     SIMT_SHARED(int, first_tiles, kMapExperts + 2);
     const RowRange range = actual_rows(m.rows);
     const int t = static_cast<int>(thread_index().x), groups = m.experts + 2;
-    const int places = (range.end - range.begin) * m.slots;
-    for (int g = t; g < groups; g += kMapThreads) counts[g] = 0;
+    const int places = (range.end - range.begin) * m.slots, warps = minimum(kMapThreads / 32, kCounts / groups);
+    const int of_warp = (places + 32 * warps - 1) / (32 * warps) * 32, w = static_cast<int>(warp());
+    const int begin = w < warps ? minimum(w * of_warp, places) : places, end = minimum(begin + of_warp, places);
+    int* const mine = counts_of_warps + w * groups;
+    const unsigned before = (1u << lane()) - 1u;
+    // Calls f(place, group, how many of the 32 places that are taken at once come before it in its group), and counts.
+    const auto for_places = [&](const auto& f) {
+        int next =
+            begin + static_cast<int>(lane()) < end ? expert_of(m, range.begin, begin + static_cast<int>(lane())) : 0;
+        for (int first = begin; first < end; first += 32) {
+            const int p = first + static_cast<int>(lane()), group = next;
+            next = p + 32 < end ? expert_of(m, range.begin, p + 32) : 0;
+            unsigned same = vote_ballot(p < end);
+            for (int bit = 1; bit < groups; bit *= 2) {
+                const unsigned set = vote_ballot((group & bit) != 0);
+                same &= group & bit ? set : ~set;
+            }
+            const int rank = count_of_ones(same & before);
+            if (p < end) f(p, group, rank);
+            sync_warp();
+            if (p < end && rank == 0) mine[group] += count_of_ones(same);
+            sync_warp();
+        }
+    };
+    for (int i = t; i < warps * groups; i += kMapThreads) counts_of_warps[i] = 0;
     sync_block();
-    for (int p = t; p < places; p += kMapThreads) atomic_add(&counts[expert_of(m, range.begin, p)], 1);
+    for_places([](int, int, int) {});
     sync_block();
-    if (warp() == 0) {
+    for (int g = t; g < groups; g += kMapThreads) {
+        int sum = 0;
+        for (int i = 0; i < warps; ++i) {
+            const int count = counts_of_warps[i * groups + g];
+            counts_of_warps[i * groups + g] = sum;
+            sum += count;
+        }
+        counts[g] = sum;
+    }
+    sync_block();
+    if (w == 0) {
         int places_before = 0, tiles_before = 0;
-        for (int begin = 0; begin < groups; begin += 32) {
-            const int g = begin + t;
+        for (int first = 0; first < groups; first += 32) {
+            const int g = first + t;
             const int count = g < groups ? counts[g] : 0, tiles = (count + m.tile_rows - 1) / m.tile_rows;
             int all_places, all_tiles;
             const int place = sum_before(count, all_places), tile = sum_before(tiles, all_tiles);
@@ -276,17 +317,7 @@ SIMT_KERNEL(kMapThreads, 1) map_experts(ExpertMap m) {
             tile[2] = minimum(m.tile_rows, counts[g] - done);
         }
     }
-    for (int g = static_cast<int>(warp()); g < groups; g += kMapThreads / 32) {
-        int next = firsts[g];
-        const int end = next + counts[g];
-        for (int begin = 0; next < end; begin += 32) {
-            const int p = begin + static_cast<int>(lane());
-            const bool mine = p < places && expert_of(m, range.begin, p < places ? p : 0) == g;
-            const unsigned which = vote_ballot(mine);
-            if (mine) m.places[next + count_of_ones(which & ((1u << lane()) - 1u))] = p;
-            next += count_of_ones(which);
-        }
-    }
+    for_places([&](int place, int group, int rank) { m.places[firsts[group] + mine[group] + rank] = place; });
 }
 
 // Grid: x the elements by kSumElements, y the maximum of rows or fewer.

@@ -41,28 +41,26 @@ bool is_geforce(uint32_t capability) noexcept {
     return (capability >= 860 && capability < 900) || capability >= 1200;
 }
 
-// Tiles of 128 rows by tensor cores that multiply with codes times scales as two int8.
-bool splits(tsr_type type, const Card& card) noexcept {
-    return card.instructions >= kTensorCores && has_split_products(type) && !is_geforce(card.capability);
+// Tiles by tensor cores that take eight blocks of 32 elements for one of 256.
+bool joins(tsr_type type, const Card& card) noexcept {
+    return card.instructions >= kTensorCores && has_joined_products(type) && !is_geforce(card.capability);
 }
 
-// Tiles by tensor cores that take eight blocks of 32 elements for one of 256 (kernels/products_blocks.cu).
-bool joins(tsr_type type, int64_t k, const Card& card) noexcept {
-    return card.instructions >= kTensorCores && has_joined_products(type) && k % kBlockElements == 0 &&
-           !is_geforce(card.capability);
-}
-
-cuda::Kernel tile_kernel(tsr_device& device, const Card& card, const Build& build, tsr_type type, int64_t k,
-                         int tile_rows) {
-    const bool split = tile_rows == kLargeTile && splits(type, card), joint = joins(type, k, card);
-    const cuda::Module& module = split   ? *build.products_split
-                                 : joint ? *build.products_blocks
-                                         : products_module(build, type);
-    const std::string name = std::string("product_") + cpu::format_name(type) +
-                             (split   ? "_split_"
-                              : joint ? "_blocks_"
-                                      : "_");
-    return {device, module, (name + std::to_string(tile_rows)).c_str()};
+// The module of tiles through more shared memory than GeForce cards have, or nullptr.
+const cuda::Module* staged_module(const Build& build, tsr_type type, const Card& card) noexcept {
+    if (card.instructions < kTensorCores || is_geforce(card.capability)) return nullptr;
+    if (type == TSR_TYPE_F16 || type == TSR_TYPE_BF16) return build.staged_float;
+    if (family_of(type) == Family::kFloat || !has_staged_products(type)) return nullptr;
+    switch (family_of(type)) {
+        case Family::kSmall:
+            return build.staged_small;
+        case Family::kK:
+            return build.staged_k;
+        case Family::kLevels:
+            return build.staged_levels;
+        default:
+            return build.staged_codebook;
+    }
 }
 
 }  // namespace
@@ -71,11 +69,11 @@ Card card_of(const cuda::Module& module, const tsr_device_info& info) noexcept {
     return {cuda::instructions_for(module, info.compute_capability), info.compute_capability};
 }
 
-RowForm row_form(tsr_type weight, int64_t k, const Card& card) noexcept {
+RowForm row_form(tsr_type weight, const Card& card) noexcept {
     if (family_of(weight) != Family::kFloat) {
         if (card.instructions < kDp4a) return RowForm::kFloats;
         const bool blocks = card.instructions >= kTensorCores && block_elements(weight) == kBlockElements;
-        return blocks || joins(weight, k, card) ? RowForm::kBlocks : RowForm::kSegments;
+        return blocks || joins(weight, card) ? RowForm::kBlocks : RowForm::kSegments;
     }
     if (card.instructions < kTensorCores || weight == TSR_TYPE_F32) return RowForm::kFloats;
     return weight == TSR_TYPE_BF16 ? RowForm::kBrainHalves : RowForm::kHalves;
@@ -97,7 +95,7 @@ int64_t row_bytes(RowForm form, int64_t k) noexcept {
 }
 
 uint64_t tile_row_bytes(tsr_type weight, int64_t k, const Card& card) noexcept {
-    return static_cast<uint64_t>(row_bytes(row_form(weight, k, card), k));
+    return static_cast<uint64_t>(row_bytes(row_form(weight, card), k));
 }
 
 namespace {
@@ -249,9 +247,9 @@ Dp4aShares dp4a_shares(tsr_type weight) noexcept {
 
 // Multiply-adds a clock and multiprocessor of tiles that are full: the rate of the unit that multiplies, times the
 // share that the instructions beside it allow, times one for what no instruction count shows.
-double tile_macs_a_clock(tsr_type weight, int64_t k, const Card& card) noexcept {
+double tile_macs_a_clock(tsr_type weight, const Card& card) noexcept {
     const double waiting = constants_of(card.capability).product_share.value;
-    const RowForm form = row_form(weight, k, card);
+    const RowForm form = row_form(weight, card);
     const uint32_t capability = card.capability;
     const bool geforce = is_geforce(capability);
     const bool hopper = !geforce && capability >= 900;
@@ -275,30 +273,47 @@ double tile_macs_a_clock(tsr_type weight, int64_t k, const Card& card) noexcept 
 
 }  // namespace
 
-TileProduct::TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight,
-                         int64_t k)
-    : TileProduct(device, card_of(products_module(build, weight), info), build, weight, k) {}
+TileProduct::TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight)
+    : TileProduct(device, card_of(products_module(build, weight), info), build, weight) {}
 
-TileProduct::TileProduct(tsr_device& device, const Card& card, const Build& build, tsr_type weight, int64_t k)
-    : form_(row_form(weight, k, card)), small_(tile_kernel(device, card, build, weight, k, kSmallTile)) {
+TileProduct::Size::Size(tsr_device& device, const cuda::Module& module, const std::string& name, int rows_of_tile,
+                        int outputs_of_tile, int threads_of_block, int shared)
+    : kernel(device, module, (name + std::to_string(rows_of_tile)).c_str(), static_cast<uint32_t>(shared)),
+      outputs(outputs_of_tile),
+      threads(static_cast<uint32_t>(threads_of_block)),
+      shared_bytes(static_cast<uint32_t>(shared)) {}
+
+TileProduct::TileProduct(tsr_device& device, const Card& card, const Build& build, tsr_type weight)
+    : form_(row_form(weight, card)) {
+    const std::string name = std::string("product_") + cpu::format_name(weight) + "_";
+    if (const cuda::Module* staged = staged_module(build, weight, card)) {
+        const auto add = [&](std::optional<Size>& size, int rows) {
+            const bool brain = form_ == RowForm::kBrainHalves;
+            size.emplace(
+                device, *staged, name + "staged_", rows, kStagedOutputs, 2 * rows,
+                brain || form_ == RowForm::kHalves ? staged_half_bytes(brain, rows) : staged_bytes(weight, rows));
+        };
+        add(small_, kSmallTile);
+        add(large_, kLargeTile);
+        return;
+    }
+    const cuda::Module& module = products_module(build, weight);
     const bool tensors = form_ != RowForm::kFloats && card.instructions >= kTensorCores;
-    const auto outputs = form_ == RowForm::kBlocks ? tile_outputs_of_blocks : tile_outputs;
-    small_outputs_ = tensors ? outputs(weight, kSmallTile) : kPlainTileOutputs;
+    small_.emplace(device, module, name, kSmallTile, tensors ? tile_outputs(weight, kSmallTile) : kPlainTileOutputs,
+                   kTilesThreads, 0);
     if (!tensors || (form_ != RowForm::kSegments && form_ != RowForm::kBlocks)) return;
-    large_.emplace(tile_kernel(device, card, build, weight, k, kLargeTile));
-    large_outputs_ = outputs(weight, kLargeTile);
+    large_.emplace(device, module, name, kLargeTile, tile_outputs(weight, kLargeTile), kTilesThreads, 0);
 }
 
-void write_product_estimate(const cpu::Work& work, tsr_type weight, int64_t k, int launches,
-                            const tsr_device_info& device, const Card& card, int64_t rows, double filled,
-                            tsr_kernel_plan& plan, bool by_id) noexcept {
+void write_product_estimate(const cpu::Work& work, tsr_type weight, int launches, const tsr_device_info& device,
+                            const Card& card, int64_t rows, double filled, tsr_kernel_plan& plan, bool by_id) noexcept {
     Cost cost;
     cost.launches = launches;
     cost.macs_a_clock =
         by_id ? lanes_macs_a_clock(weight, card.instructions) : few_rows_macs_a_clock(weight, 1, card.instructions);
     const int64_t limit = by_id ? kMaximumTile : few_rows_limit(weight, card.instructions);
     if (rows <= limit && !by_id) cost.macs_a_clock_all_rows = few_rows_macs_a_clock(weight, rows, card.instructions);
-    if (rows > limit) cost.macs_a_clock_all_rows = filled * tile_macs_a_clock(weight, k, card);
+    if (rows > limit) cost.macs_a_clock_all_rows = filled * tile_macs_a_clock(weight, card);
     write_estimate(work, cost, device, plan);
 }
 
@@ -307,9 +322,10 @@ int TileProduct::tile_rows(double rows) const noexcept {
 }
 
 void TileProduct::multiply(tsr_queue queue, const Tiles& a, int tile_rows, uint32_t tiles, uint32_t batch) const {
-    const int outputs = tile_rows == kLargeTile ? large_outputs_ : small_outputs_, columns = a.paired ? 2 * a.n : a.n;
-    (tile_rows == kLargeTile ? *large_ : small_)
-        .launch(queue, {tiles, static_cast<uint32_t>((columns + outputs - 1) / outputs), batch}, kTilesThreads, a);
+    const Size& size = tile_rows == kLargeTile ? *large_ : *small_;
+    const int columns = a.paired ? 2 * a.n : a.n;
+    size.kernel.launch(queue, {tiles, static_cast<uint32_t>((columns + size.outputs - 1) / size.outputs), batch},
+                       size.threads, a, size.shared_bytes);
 }
 
 void TileProduct::multiply_rows(tsr_queue queue, const Matmul& m, uint32_t rows) const {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace tessera::cuda_ops {
 
@@ -24,7 +25,7 @@ Card card_of(const cuda::Module& module, const tsr_device_info& info) noexcept;
 // As what products with a type read rows of k elements of x (kernels/tiles.hpp); kFloats: x itself.
 enum class RowForm { kFloats, kSegments, kBlocks, kHalves, kBrainHalves };
 inline constexpr size_t kRowForms = 5;
-RowForm row_form(tsr_type weight, int64_t k, const Card& card) noexcept;
+RowForm row_form(tsr_type weight, const Card& card) noexcept;
 
 // Bytes of one row of k elements in that form; 0: floats.
 int64_t row_bytes(RowForm form, int64_t k) noexcept;
@@ -33,11 +34,11 @@ uint64_t tile_row_bytes(tsr_type weight, int64_t k, const Card& card) noexcept;
 // Up to so many rows each reads its experts for itself; more are grouped, since experts repeat.
 inline constexpr int64_t kFewRowsById = 4;
 
-// The functions for weights of one type with rows of k elements. Prepared once; launches from any thread.
+// The functions for weights of one type. Prepared once; launches from any thread.
 class TileProduct {
   public:
     // Throws sdk::Failure.
-    TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight, int64_t k);
+    TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight);
 
     // Rows of a tile where each matrix has about so many rows.
     int tile_rows(double rows) const noexcept;
@@ -53,12 +54,20 @@ class TileProduct {
     void multiply_rows(tsr_queue queue, const cuda_kernels::Matmul& m, uint32_t rows) const;
 
   private:
-    TileProduct(tsr_device& device, const Card& card, const Build& build, tsr_type weight, int64_t k);
+    TileProduct(tsr_device& device, const Card& card, const Build& build, tsr_type weight);
+
+    // The kernel of tiles of so many rows.
+    struct Size {
+        Size(tsr_device& device, const cuda::Module& module, const std::string& name, int rows_of_tile,
+             int outputs_of_tile, int threads_of_block, int shared);
+
+        cuda::Kernel kernel;
+        int outputs;
+        uint32_t threads, shared_bytes;
+    };
 
     RowForm form_;
-    cuda::Kernel small_;
-    std::optional<cuda::Kernel> large_;
-    int small_outputs_, large_outputs_ = 0;
+    std::optional<Size> small_, large_;
 };
 
 // What converts all rows of a product to its activations.
@@ -66,9 +75,9 @@ cuda_kernels::Segments rows_to_convert(const cuda_kernels::Matmul& m) noexcept;
 
 // Seconds of products of up to `rows` rows of k elements; `filled`: the share of rows that tiles really have; `by_id`:
 // with experts.
-void write_product_estimate(const cpu::Work& work, tsr_type weight, int64_t k, int launches,
-                            const tsr_device_info& device, const Card& card, int64_t rows, double filled,
-                            tsr_kernel_plan& plan, bool by_id = false) noexcept;
+void write_product_estimate(const cpu::Work& work, tsr_type weight, int launches, const tsr_device_info& device,
+                            const Card& card, int64_t rows, double filled, tsr_kernel_plan& plan,
+                            bool by_id = false) noexcept;
 
 // Converts rows of f32.
 class ConvertRows {

@@ -81,7 +81,7 @@ SIMT_DEVICE void write_constants(const Tiles& a, const Tile& tile) {
     if (!a.constants) return;
     const float value = tile.matrix == a.experts ? 0.f : bits_as<float>(0x7FC00000u);
     const int first = static_cast<int>(block_index().y) * kColumns, end = minimum(first + kColumns, a.n);
-    for (int row = static_cast<int>(warp()); row < tile.count; row += kTilesThreads / 32) {
+    for (int row = static_cast<int>(warp()); row < tile.count; row += static_cast<int>(block_size().x) / 32) {
         auto* y = at<float>(a.y, row_offset(a, tile, row, a.y_numbering, a.y_row, a.y_slot));
         for (int i = first + static_cast<int>(lane()); i < end; i += 32) y[i] = value;
     }

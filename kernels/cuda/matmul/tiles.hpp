@@ -59,9 +59,31 @@ inline constexpr int kSmallTile = 64, kLargeTile = 128;  // rows of a tile
 constexpr int tile_outputs(tsr_type weight, int rows) {
     return rows == kLargeTile && scales_by_sixteen(weight) && !multiplies_with_scales(weight) ? 64 : 128;
 }
-// The same where eight blocks of 32 elements are taken for one of 256: no type has scales of 16 there.
-constexpr int tile_outputs_of_blocks(tsr_type weight, int rows) {
-    return block_elements(weight) == 32 ? 128 : tile_outputs(weight, rows);
+// Where tiles take blocks of a weight as they lie in memory through shared memory (tiles_staged.hpp): what 256 elements
+// of a row take there. Blocks begin at multiples of their alignment, copies at those of 16 bytes; rows are odd
+// multiples of 16 bytes apart, so that threads that read one row each find all banks.
+inline constexpr int kStagesOfRows = 4;  // of segments of activations
+inline constexpr int kStagedOutputs = 128;
+struct WeightStage {
+    int bytes, chunks, stride;
+};
+constexpr WeightStage weight_stage(tsr_type weight) {
+    WeightStage stage{};
+    formats::visit_block_format(weight, [&]<class Block>() {
+        const int both = static_cast<int>(sizeof(Block)) | static_cast<int>(formats::kPrefixBytes<Block>);
+        const int alignment = both % 16 == 0 ? 16 : both & -both;
+        stage.bytes = static_cast<int>(sizeof(Block)) * (kBlockElements / Block::kElements);
+        stage.chunks = (stage.bytes + 16 - alignment + 15) / 16;
+        stage.stride = 16 * (stage.chunks | 1);
+    });
+    return stage;
+}
+constexpr int staged_bytes(tsr_type weight, int rows) {
+    return kStagesOfRows * rows * kSegmentBytes + 2 * kStagedOutputs * weight_stage(weight).stride;
+}
+// The same of weights of f16 and bf16 (tiles_half_staged.hpp).
+constexpr int staged_half_bytes(bool brain, int rows) {
+    return kStagesOfRows * (half_parts(brain) * rows + kStagedOutputs) * 80;
 }
 // Tiles without tensor cores.
 inline constexpr int kPlainTile = 64, kPlainTileOutputs = 64;

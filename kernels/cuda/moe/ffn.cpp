@@ -150,7 +150,7 @@ class Ffn {
         // Tiles of an expert are not full: half a tile of 64 rows more, on average.
         const double places = rows * slots;
         const double filled = places / (places + 32 * std::min(all_experts, places));
-        write_product_estimate(work, o.gate.type, o.k,
+        write_product_estimate(work, o.gate.type,
                                Layout::few_kernels(o) ? 3
                                : o.routed             ? 4
                                                       : 2,
@@ -165,8 +165,8 @@ class Ffn {
             fetch(down_, device, build, "down_", o_.down.type);
         }
         if (o_.rows <= Layout::few_rows(o_)) return;
-        gate_up_tiles_.emplace(device, info, build, o_.gate.type, o_.k);
-        down_tiles_.emplace(device, info, build, o_.down.type, o_.f);
+        gate_up_tiles_.emplace(device, info, build, o_.gate.type);
+        down_tiles_.emplace(device, info, build, o_.down.type);
         if (gate_up_tiles_->converts()) convert_x_.emplace(device, build, gate_up_tiles_->form());
         if (down_tiles_->converts()) convert_hidden_.emplace(device, build, down_tiles_->form());
         if (!kRouted) return;

@@ -83,11 +83,11 @@ struct OfPieces {
     SIMT_DEVICE void load(const char* block, float row_scale, int s, int part) {
         SIMT_UNROLL
         for (int i = 0; i < kPieces; ++i) {
-            const int piece = 4 * s + part * kPieces + i;
-            const Piece p = F::at(block, static_cast<unsigned>(piece) / 2, static_cast<unsigned>(i) % 2, row_scale);
+            const int pair = 2 * s + kScales * part + i / 2;
+            const Piece p = F::at(block, static_cast<unsigned>(pair), static_cast<unsigned>(i) % 2, row_scale);
             SIMT_UNROLL
             for (int w = 0; w < 4; ++w) codes[i][w] = p.codes[w];
-            scales[i / 2] = scale_of<kType>(block, piece / 2, row_scale);
+            scales[i / 2] = scale_of<kType>(block, pair, row_scale);
         }
         if constexpr (F::kOffsets) {
             const auto pair = static_cast<unsigned>(2 * s);

@@ -13,7 +13,7 @@ struct EntryShared : BlockShared<kOutputs, 2, 0> {
     uint32_t entries[256];
 
     SIMT_DEVICE void begin() {
-        for (auto i = static_cast<int>(simt::thread_index().x); i < 256; i += kTilesThreads)
+        for (auto i = static_cast<int>(simt::thread_index().x); i < 256; i += static_cast<int>(simt::block_size().x))
             entries[i] = kType == TSR_TYPE_IQ2_XXS ? piece_bits::pairs_to_nibbles(formats::kIq2XxsGrid[i])
                                                    : piece_bits::triples_to_nibbles(formats::kIq3XxsGrid[i]);
         simt::sync_block();

@@ -15,7 +15,8 @@ struct CodebookShared : SplitShared<kOutputs, kParts, split_factor(kType)> {
     uint32_t entries[kEntries];
 
     SIMT_DEVICE void begin() {
-        for (auto i = static_cast<int>(simt::thread_index().x); i < kEntries; i += kTilesThreads)
+        for (auto i = static_cast<int>(simt::thread_index().x); i < kEntries;
+             i += static_cast<int>(simt::block_size().x))
             entries[i] = piece_bits::pairs_to_nibbles(kType == TSR_TYPE_IQ2_XS ? formats::kIq2XsGrid[i % 512]
                                                                                : formats::kIq2SGrid[i]);
         simt::sync_block();

@@ -1,4 +1,4 @@
-// Weights of iq4_nl and mxfp4 as tiles_blocks.hpp multiplies them, eight blocks of 32 elements for one of 256. Two
+// Weights of iq4_nl and mxfp4 as tiles_staged.hpp multiplies them, eight blocks of 32 elements for one of 256. Two
 // blocks are loaded as words that nothing aligns, and decoded when they are stored.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a block of threads has of a weight whose scales serve 16 elements, as tiles_blocks.hpp multiplies it on cards on
+// What a block of threads has of a weight whose scales serve 16 elements, as tiles_staged.hpp multiplies it on cards on
 // which the multiply-adds of scales would cost more than tensor products: codes times the integers of their scales, as
 // two int8.
 #pragma once

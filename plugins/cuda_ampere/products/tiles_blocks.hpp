@@ -1,5 +1,5 @@
-// Products of many rows by int8 tensor cores with formats whose blocks have 256 elements, and, on cards that are not
-// bound by their tensor cores, of those of 32 elements where rows have a multiple of 256.
+// Products of many rows by int8 tensor cores with formats whose blocks have 256 elements. tiles_staged.hpp multiplies
+// likewise, with other formats, too.
 //
 // Activations have one scale for a block (tiles.hpp), so that only the weights' scales of 16 or 32 elements are applied
 // within it, by one multiply-add: integer sums of tensor cores begin at the bits of kMagic, and those of the result are
@@ -47,17 +47,19 @@ SIMT_DEVICE int kept(int value) {
     return simt::shuffle(value, static_cast<int>(simt::lane()));
 }
 
-// A block computes 64 rows of 128 outputs, or 128 rows of tile_outputs_of_blocks; each of its four warps 64 rows.
-template <int kType, int kWarpsOfRows, bool kSplit>
+// A block computes 64 or 128 rows of kTileOutputs; each of its warps 64 rows.
+// kPartsOfRow: threads that decode a row of the weight.
+template <int kType, int kWarpsOfRows, bool kSplit, int kWarps = 4,
+          int kTileOutputs = tile_outputs(static_cast<tsr_type>(kType), 64 * kWarpsOfRows),
+          int kPartsOfRow = 32 * kWarps / kTileOutputs>
 struct BlockTile {
-    static constexpr int kWarpsOfOutputs = 4 / kWarpsOfRows, kRows = 64 * kWarpsOfRows;
-    static constexpr int kOutputs = tile_outputs_of_blocks(static_cast<tsr_type>(kType), kRows);
+    static constexpr int kThreads = 32 * kWarps, kOutputs = kTileOutputs, kParts = kPartsOfRow;
+    static constexpr int kWarpsOfOutputs = kWarps / kWarpsOfRows, kRows = 64 * kWarpsOfRows;
     static constexpr int kColumns = kOutputs / kWarpsOfOutputs / 8;  // of a warp, by 8
-    static constexpr int kParts = kTilesThreads / kOutputs;          // threads that decode a row of the weight
     using Weights = WeightsOf<kType, kParts, kSplit>;
     using Shared = typename SharedOf<kType, kOutputs, kParts, kSplit>::Type;
     static constexpr int kChunks = kSegmentBytes / 16;
-    static constexpr int kCopies = (kRows * kChunks + kTilesThreads - 1) / kTilesThreads;  // of a thread, of one row
+    static constexpr int kCopies = (kRows * kChunks + kThreads - 1) / kThreads;  // of a thread, of one row
 
     float sums[4][kColumns][4];  // by 16 rows, by 8 outputs, as mma has them
     int begin[4];                // kMagicBits, in registers that stay
@@ -145,7 +147,10 @@ struct BlockTile {
         }
     }
 
-    SIMT_DEVICE void multiply(int buffer) {
+    // `stage`: of x. kTiles: how many times 16 rows; those that the warp does not have end it if there are two, and of
+    // four all are computed, so that the compiler has no branches to keep to.
+    template <int kTiles = 0>
+    SIMT_DEVICE void multiply(int stage, int buffer) {
         using namespace simt;
         constexpr int kScales = Weights::kGroup == 16 ? 2 : 1;  // of 32 elements
         float scale[kScales][kColumns][2];
@@ -159,10 +164,10 @@ struct BlockTile {
                 if constexpr (Weights::kGroup != 64) load_scales(buffer, kScales * half + s, scale[s]);
             }
             SIMT_UNROLL
-            for (int i = 0; i < 4; ++i) {
-                if (!(filled >> i & 1)) break;
+            for (int i = 0; i < (kTiles == 2 ? 2 : 4); ++i) {
+                if (kTiles != 4 && !(filled >> i & 1)) break;
                 uint32_t a[4];
-                ldmatrix_x4(a, x + (buffer * kRows + 16 * i) * kSegmentBytes + 32 * half);
+                ldmatrix_x4(a, x + (stage * kRows + 16 * i) * kSegmentBytes + 32 * half);
                 SIMT_UNROLL
                 for (int j = 0; j < kColumns; ++j) {
                     int c[4];
@@ -181,32 +186,42 @@ struct BlockTile {
         }
     }
 
-    SIMT_DEVICE void multiply_split(int buffer) {
+    SIMT_DEVICE void multiply_split(int stage, int buffer) {
         using namespace simt;
-        uint32_t b[2][2][kColumns][2];  // by plane and half
-        SIMT_UNROLL
-        for (int plane = 0; plane < 2; ++plane) {
-            SIMT_UNROLL
-            for (int half = 0; half < 2; ++half) load_codes(2 * buffer + plane, half, b[plane][half]);
-        }
         float scale[kColumns][2];
         load_scales(buffer, 0, scale);
+        // Two times eight outputs at once, as many as fragments of both planes leave registers for.
         SIMT_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            if (!(filled >> i & 1)) break;
-            uint32_t a[2][4];
+        for (int first = 0; first < kColumns; first += 2) {
+            uint32_t b[2][2][2][2];  // by plane, half and eight outputs
             SIMT_UNROLL
-            for (int half = 0; half < 2; ++half)
-                ldmatrix_x4(a[half], x + (buffer * kRows + 16 * i) * kSegmentBytes + 32 * half);
-            SIMT_UNROLL
-            for (int j = 0; j < kColumns; ++j) {
-                int c[2][4];
+            for (int plane = 0; plane < 2; ++plane) {
                 SIMT_UNROLL
-                for (int plane = 0; plane < 2; ++plane) {
-                    mma_s8_to(c[plane], a[0], b[plane][0][j], begin);
-                    mma_s8(c[plane], a[1], b[plane][1][j]);
+                for (int half = 0; half < 2; ++half) {
+                    uint32_t r[4];
+                    ldmatrix_x4(r, at<char>(static_cast<const void*>(shared->codes), codes ^ 32 * half) +
+                                       ((2 * buffer + plane) * kOutputs + 8 * first) * kSegmentElements);
+                    b[plane][half][0][0] = r[0], b[plane][half][0][1] = r[1];
+                    b[plane][half][1][0] = r[2], b[plane][half][1][1] = r[3];
                 }
-                add_split(i, j, c[0], c[1], scale[j]);
+            }
+            SIMT_UNROLL
+            for (int i = 0; i < 4; ++i) {
+                if (!(filled >> i & 1)) break;
+                uint32_t a[2][4];
+                SIMT_UNROLL
+                for (int half = 0; half < 2; ++half)
+                    ldmatrix_x4(a[half], x + (stage * kRows + 16 * i) * kSegmentBytes + 32 * half);
+                SIMT_UNROLL
+                for (int j = 0; j < 2; ++j) {
+                    int c[2][4];
+                    SIMT_UNROLL
+                    for (int plane = 0; plane < 2; ++plane) {
+                        mma_s8_to(c[plane], a[0], b[plane][0][j], begin);
+                        mma_s8(c[plane], a[1], b[plane][1][j]);
+                    }
+                    add_split(i, first + j, c[0], c[1], scale[first + j]);
+                }
             }
         }
     }
@@ -233,10 +248,10 @@ struct BlockTile {
 };
 
 // Grid: x the tiles of rows, y the outputs by those of a tile (of pairs by half of them), z the batch.
-template <int kType, int kWarpsOfRows, bool kSplit = false>
+template <int kType, int kWarpsOfRows>
 SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
     using namespace simt;
-    using Product = BlockTile<kType, kWarpsOfRows, kSplit>;
+    using Product = BlockTile<kType, kWarpsOfRows, false>;
     using Weights = typename Product::Weights;
     constexpr int kBytesOfBlock = Weights::F::kBlockBytes * (kBlockElements / Weights::F::kBlockElements);
     constexpr int kRows = Product::kRows, kOutputs = Product::kOutputs, kChunks = Product::kChunks;
@@ -313,11 +328,7 @@ SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
                 ahead.load(weight, row_scale, next, part);
             }
             if (s == 0) product.begin_block(s % 2);
-            if constexpr (kSplit) {
-                product.multiply_split(s % 2);
-            } else {
-                product.multiply(s % 2);
-            }
+            product.multiply(s % 2, s % 2);
             if (Weights::kMinimums == 16 && (s == 1 || s == 2)) product.add_minimums(s % 2, s - 1);
             if (Weights::kMinimums == 8 && s == 3) product.add_minimums(s % 2, 0);
             if (more) ahead.store(weight_shared[0], next, column, part);

@@ -36,9 +36,6 @@ namespace {
 
 constexpr int kMaximumDynamicShared = 8;             // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 constexpr int kProgrammaticStreamSerialization = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-// A block has 48 KiB without asking, less the static ones of the image, of which code for 9.0 has 1 KiB that the source
-// does not show.
-constexpr uint32_t kSharedWithoutAsking = 46 << 10;
 
 std::string id_of(const tsr_device& device) {
     return device.info->id && *device.info->id ? device.info->id : "CUDA?";
@@ -78,7 +75,8 @@ Kernel::Kernel(tsr_device& device, const Module& module, const char* function, u
     driver.check(driver.function(&function_, module_->handle(), function), "cuModuleGetFunction",
                  id_of(device) + ": " + name_);
     overlaps_ = module_->overlaps() && driver.launch_overlapping;
-    if (dynamic_shared_bytes > kSharedWithoutAsking) {
+    // A block has 48 KiB without asking, for its static shared memory as well, which is not known here.
+    if (dynamic_shared_bytes > 0) {
         driver.check(
             driver.set_function_attribute(function_, kMaximumDynamicShared, static_cast<int>(dynamic_shared_bytes)),
             "cuFuncSetAttribute",

@@ -91,7 +91,7 @@ GROUPS = [
         Mistake("attention: no zeros behind what is read", ".*", (r"(cp\.async\.cg\.shared\.global \[%r\d+\], \[%rd\d+\], 16), %r\d+;", r"\1;")),
         Mistake("attention: registers of b exchanged", ".*", (r"(mma\.sync.*?\}, \{.*?\}, \{)(%r\d+), (%r\d+)\}", r"\1\3, \2}")),
     ]),
-    plugin_test("ampere", "8.0:1GiB", "products_blocks", ["--kernel", "matmul.cuda", "--case", "q8_0 signs"], [
+    plugin_test("ampere", "8.0:1GiB", "staged_small", ["--kernel", "matmul.cuda", "--case", "q8_0 signs"], [
         Mistake("products: one group too few is waited for", ".*", (r"wait_group \t?(\d)", lambda m: f"wait_group {int(m[1]) + 1}"), "has not been waited for"),
         Mistake("products: int8 without signs", ".*", (r"s32\.s8\.s8", "s32.u8.s8")),
         Mistake("products: no barriers", ".*", (r"bar\.sync\s+0;", ""), "has not been waited for|unwritten shared memory|" + WRONG),
