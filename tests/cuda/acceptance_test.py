@@ -472,8 +472,8 @@ class Folder(Quiet):
             build.serve_up_to(manifest, "9.0")
 
     def test_a_file_that_cannot_be_carried_is_refused(self):
-        build.check_size("f", 26 * build.MIB, 37 * build.MIB, 26 * build.MIB)
-        for size, tree in ((26 * build.MIB + 1, 0), (26 * build.MIB, 37 * build.MIB + 1)):
+        build.check_size("f", 26 * build.MIB, 34 * build.MIB, 26 * build.MIB)
+        for size, tree in ((26 * build.MIB + 1, 0), (26 * build.MIB, 34 * build.MIB + 1)):
             with self.assertRaises(SystemExit):
                 build.check_size("f", size, tree, 26 * build.MIB)
 
