@@ -83,7 +83,7 @@ def shares(build, required, nvdisasm):
     if files := cubins("flash_mla"):
         names = "|".join({bound["kernel"] for bound in required["attention"]})
         attention = table_of([*files, "--table", "--kernel", f"^({names})$", *more], min)
-    if files := cubins("product"):
+    if files := cubins("product") + cubins("staged"):
         products = products_of([*files, *more])
     if files := cubins("few_rows"):
         names = "|".join(required["one_row"]["kernels"])
