@@ -210,7 +210,7 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
 // Joins the spans of rows that have several. Grid: x the heads, y the maximum of rows or fewer, z the parts of
 // kCombineColumns elements of a head or fewer. A warp adds every fourth span of a part; the order of sums does not
 // depend on the grid.
-SIMT_KERNEL(kAttentionThreads, 8) combine(Attention p) {
+SIMT_KERNEL(kAttentionThreads, 6) combine(Attention p) {
     constexpr int kWarps = kThreads / 32, kAtOnce = 16;
     static_assert(kCombineColumns == 32, "a lane each");
     SIMT_SHARED(float, factors, kMaximumSplits);
