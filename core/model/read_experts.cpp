@@ -24,6 +24,10 @@ bool has_selection_bias(const ModelFile& model, int64_t layers) {
 // Only the gating by sigmoids (DeepSeek-V3, arXiv 2412.19437) has a bias on selection.
 Gating read_gating(ModelFile& model, bool biased, std::optional<Gating> otherwise) {
     const int64_t given = model.find_count("expert_gating_func", 0).value_or(kNotGiven);
+    if (given == kSoftmaxOfChosen && biased) {
+        fail(TSR_UNSUPPORTED, "{}: {} is {} (softmax of the chosen), which is known without exp_probs_b.bias alone",
+             model.source(), model.key("expert_gating_func"), given);
+    }
     if (given == kSoftmax || given == kSoftmaxOfChosen) return Gating::kSoftmax;
     if (given == kSigmoid) return Gating::kSigmoid;
     if (given != kNotGiven) {
