@@ -17,7 +17,7 @@ double between(double from, double to, double share) {
 }
 
 // Numbers of rows between which a step's predicted time is a straight line: how a step is computed changes at some.
-std::set<uint32_t> sizes(const Plan& plan, uint32_t fewest, uint32_t prompt_rows_from) {
+std::set<uint32_t> compared_sizes(const Plan& plan, uint32_t fewest, uint32_t prompt_rows_from) {
     const uint32_t most = plan.options.max_rows;
     std::set<uint32_t> all = {fewest, most};
     const auto changes_at = [&](uint32_t rows) {
@@ -40,7 +40,7 @@ StepComparison::StepComparison(const Plan& plan, uint32_t prompt_rows_from)
     };
     token_ = predict(1);
     if (plan.options.max_rows < fewest_rows_) return;
-    for (const uint32_t rows : sizes(plan, fewest_rows_, prompt_rows_from)) prompts_.push_back(predict(rows));
+    for (const uint32_t rows : compared_sizes(plan, fewest_rows_, prompt_rows_from)) prompts_.push_back(predict(rows));
 }
 
 double StepComparison::predicted(uint32_t rows, uint32_t depth) const {
