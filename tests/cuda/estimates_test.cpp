@@ -125,12 +125,15 @@ TEST(Estimates, CountWhatJoinsPartialSums) {
     cost.launches = 2;
     tsr_kernel_plan without{}, with{};
     write_estimate(work, cost, device, without);
+    const CardConstants& card = constants_of(900);
     cost.partial_bytes_one_row_full = 264.0 * 16 * 514 * 4;  // of 60 k tokens on this card
     write_estimate(work, cost, device, with);
     EXPECT_EQ(with.seconds_one_row, without.seconds_one_row);
     EXPECT_EQ(with.seconds_all_rows_full, without.seconds_all_rows_full);
     EXPECT_NEAR(with.seconds_one_row_full - without.seconds_one_row_full,
-                2 * 600e-9 + 2 * cost.partial_bytes_one_row_full / (3350e9 * 0.75 * 2), 1e-9);
+                2 * card.memory_latency.value +
+                    2 * cost.partial_bytes_one_row_full / (3350e9 * card.memory_share.value * card.cached_rate.value),
+                1e-9);
     device.l2_bytes = 6 << 20;  // has no room for them
     tsr_kernel_plan uncached{};
     write_estimate(work, cost, device, uncached);
