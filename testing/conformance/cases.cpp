@@ -275,7 +275,8 @@ void matmul(const std::string& op, const Use& use) {
         // Blocks of 32 in whole eights too, which kernels may take together.
         for (int64_t k = 2 * block_of(type); block_of(type) > 1 && k <= 512; k *= 8)
             signs(op, type, k, weight_size(k), "signs", use);
-        for (const int64_t rows : {1, 6, 60}) {
+        // Of each number of rows that kernels take at once.
+        for (const int64_t rows : {1, 6, 13, 60}) {
             const int64_t k = row_lengths(type).back(), n = 17;
             Case c(op, text("%s k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
                             static_cast<long long>(n), static_cast<long long>(rows)));
