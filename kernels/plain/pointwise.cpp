@@ -90,22 +90,18 @@ double sigmoid(double v) {
     return 1 / (1 + std::exp(-v));
 }
 
-// NaN stays what it is.
-double clamped(double v, double low, double high) {
-    return v < low ? low : (v > high ? high : v);
-}
-
+// NaN stays what it is: std::clamp gives it back.
 double glu(const Glu& of, double gate, double up) {
     const double limit = of.limit > 0 ? of.limit : HUGE_VAL;
     switch (of.activation) {
         case Activation::kSilu:
-            return clamped(gate * sigmoid(gate), -HUGE_VAL, limit) * clamped(up, -limit, limit);
+            return std::clamp(gate * sigmoid(gate), -HUGE_VAL, limit) * std::clamp(up, -limit, limit);
         case Activation::kGelu:
             return gate / 2 *
                    (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate))) * up;
         case Activation::kSwigluOai: {
-            const double g = clamped(gate, -HUGE_VAL, limit);
-            return g * sigmoid(of.alpha * g) * (clamped(up, -limit, limit) + 1);
+            const double g = std::clamp(gate, -HUGE_VAL, limit);
+            return g * sigmoid(of.alpha * g) * (std::clamp(up, -limit, limit) + 1);
         }
     }
     return 0;

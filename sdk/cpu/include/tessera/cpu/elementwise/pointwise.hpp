@@ -56,17 +56,6 @@ void run_rms_norm(const tsr_node& node, const tsr_run& run) noexcept {
     }
 }
 
-// gate / (1 + exp(-gate)) * up.
-template <class Isa>
-typename Isa::Floats silu_mul(typename Isa::Floats gate, typename Isa::Floats up) noexcept {
-    const auto one = Isa::splat(1.0f);
-    const auto e = exp_not_positive<Isa>(Isa::subtract(Isa::zero(), Isa::magnitude(gate)));
-    // exp(-|g|) is the numerator of a negative gate, one that of the others.
-    const auto above = Isa::where_not_less(gate, Isa::zero(), Isa::subtract(one, e));
-    const auto numerator = Isa::add(e, above);
-    return Isa::multiply(Isa::multiply(gate, Isa::divide(numerator, Isa::add(one, e))), up);
-}
-
 // 1 / (1 + exp(-v)).
 template <class Isa>
 typename Isa::Floats sigmoid(typename Isa::Floats v) noexcept {
@@ -77,17 +66,21 @@ typename Isa::Floats sigmoid(typename Isa::Floats v) noexcept {
     return Isa::divide(numerator, Isa::add(one, e));
 }
 
+// gate / (1 + exp(-gate)) * up.
+template <class Isa>
+typename Isa::Floats silu_mul(typename Isa::Floats gate, typename Isa::Floats up) noexcept {
+    return Isa::multiply(Isa::multiply(gate, sigmoid<Isa>(gate)), up);
+}
+
 template <class Isa>
 typename Isa::Floats glu(const Glu& of, typename Isa::Floats gate, typename Isa::Floats up) noexcept {
     const auto limit = Isa::splat(of.limit), below = Isa::splat(-of.limit);
     // Of a NaN minimum and maximum give their second operand.
     const auto within = [&](typename Isa::Floats v) { return Isa::maximum(below, Isa::minimum(limit, v)); };
     switch (of.activation) {
-        case Activation::kSilu: {
-            const auto active = Isa::multiply(gate, sigmoid<Isa>(gate));
-            if (of.limit == 0) return Isa::multiply(active, up);
-            return Isa::multiply(Isa::minimum(limit, active), within(up));
-        }
+        case Activation::kSilu:
+            if (of.limit == 0) return silu_mul<Isa>(gate, up);
+            return Isa::multiply(Isa::minimum(limit, Isa::multiply(gate, sigmoid<Isa>(gate))), within(up));
         case Activation::kGelu: {
             // (1 + tanh(z)) / 2 is the sigmoid of 2 z.
             constexpr float kTwoRoots = 1.5957691216057308f;  // 2 * sqrt(2 / pi)
