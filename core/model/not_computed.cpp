@@ -43,6 +43,9 @@ class Reasons {
             say(a.head_norm != HeadNorm::kNone, "norms of the heads of latent attention");
             say(a.window > 0 && a.window < model_.context, "latent attention to a window of tokens");
             say(a.sinks, "sinks of latent attention");
+            say(a.value_scale != 1, "scaled values of latent attention");
+            say(a.rope && a.rope->ext_factor != 0 && !a.rope->whole_ramp,
+                "a ramp of latent attention that ends between pairs");
             return;
         }
         say(a.norm_after_rope && a.head_norm == HeadNorm::kRows, "norms of rows after the rotary embedding");

@@ -140,6 +140,16 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
              a.kind = AttentionKind::kLatent;
              a.sinks = true;
          })},
+        {"scaled values of latent attention", attention([](Attention& a) {
+             a.kind = AttentionKind::kLatent;
+             a.value_scale = 0.7;
+         })},
+        {"a ramp of latent attention that ends between pairs", attention([](Attention& a) {
+             a.kind = AttentionKind::kLatent;
+             a.rope = Rope{};
+             a.rope->ext_factor = 1;
+             a.rope->whole_ramp = false;
+         })},
         {"a gate on what attention gives", attention([](Attention& a) { a.gate = OutputGate::kHeads; })},
         {"keys and values of another layer", attention([](Attention& a) { a.cache_of = 0; })},
         {"norms of rows after the rotary embedding", attention([](Attention& a) {

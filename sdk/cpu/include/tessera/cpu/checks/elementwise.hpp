@@ -55,7 +55,9 @@ inline void check_rope(const tsr_node& node, tsr_kernel_plan& plan, Work& work) 
         check.no("rope: required another mode; supported: norm, neox; missing: that mode");
     if (!(sdk::float_attribute(node, "base", 0) > 0))
         check.no("rope: required without a positive base; supported: with one");
-    const bool ramp = sdk::find_attribute(node, "ramp_low") && sdk::find_attribute(node, "ramp_high");
+    const bool ramp = sdk::find_attribute(node, "ramp_low");
+    if (ramp != (sdk::find_attribute(node, "ramp_high") != nullptr))
+        check.no("rope: required one end of a ramp; supported: both or none; missing: the other");
     if (sdk::float_attribute(node, "ext_factor", 0) != 0 && !ramp &&
         sdk::int_attribute(node, "original_context", 0) < 1) {
         check.no("rope: required ext_factor without original_context or a ramp; supported: with; missing: it");
