@@ -28,12 +28,6 @@ std::string without_layer(std::string text, int layer) {
     return text;
 }
 
-std::string join(const std::vector<std::string>& parts, std::string_view between) {
-    std::string text;
-    for (const std::string& part : parts) text += (text.empty() ? "" : std::string(between)) + part;
-    return text;
-}
-
 class LayerTexts {
   public:
     LayerTexts(const PlanReport& report, bool why) : report_(report), plan_(report.planned.plan), why_(why) {}
@@ -82,7 +76,7 @@ class LayerTexts {
             const std::string id = plan_.devices[node->device]->id;
             if (std::ranges::find(devices, id) == devices.end()) devices.push_back(id);
         }
-        std::string text = fmt::format(" on {}", join(devices, ", "));
+        std::string text = fmt::format(" on {}", joined(devices, ", "));
         double one = 0, all = 0;
         for (const PlannedNode* node : list) {
             one += node->estimate.seconds_one_row;
@@ -149,7 +143,7 @@ class LayerTexts {
         }
         std::string text;
         for (const Line& line : lines) {
-            text += fmt::format("{}\n      {}\n", line.head, wrapped(join(line.names, ", "), 6, 6));
+            text += fmt::format("{}\n      {}\n", line.head, wrapped(joined(line.names, ", "), 6, 6));
             if (!why_) continue;
             for (const std::string& variant : line.variants) {
                 text += fmt::format("{:23}{}\n", "", wrapped("as " + variant, 23, 25));
@@ -216,14 +210,14 @@ std::string fit_text(const PlanReport& report) {
     return text;
 }
 
-std::string speed_text(const Plan& plan) {
+std::string speed_text(const Plan& plan, const std::vector<Speed>& speeds) {
     std::string text = fmt::format("{:<23} {:>10}   bound by\n", "predicted", "tokens/s");
     const auto line = [&](const char* what, uint32_t depth, double speed, const StepTime& step, double seconds) {
         const std::string cached = depth ? grouped(depth) : "nothing";
         text += fmt::format("{:<23} {:>10.4g}   {}\n", fmt::format("{}, {} cached", what, cached), speed,
                             bound_text(plan, step, seconds));
     };
-    for (const Speed& speed : predict(plan)) {
+    for (const Speed& speed : speeds) {
         line("prompt", speed.depth, speed.prompt, speed.prompt_step, speed.prompt_interval);
         line("token", speed.depth, speed.generation, speed.generation_step, speed.generation_step.seconds);
         if (plan.devices.size() < 2) continue;
@@ -237,9 +231,8 @@ std::string speed_text(const Plan& plan) {
     return text;
 }
 
-// The prediction as earlier runs correct it.
-std::string earlier_text(const PlanReport& report) {
-    const Speed empty = predict(report.planned.plan).front();
+// The prediction with nothing cached as earlier runs correct it.
+std::string earlier_text(const PlanReport& report, const Speed& empty) {
     std::vector<std::string> parts;
     const auto add = [&](std::string_view what, const EarlierRatio& earlier, double predicted) {
         if (earlier.runs == 0) return;
@@ -250,7 +243,7 @@ std::string earlier_text(const PlanReport& report) {
     };
     add("prompts", report.earlier.prompts, empty.prompt);
     add("tokens", report.earlier.generation, empty.generation);
-    return parts.empty() ? "" : wrapped("earlier runs here reached " + join(parts, ", and "), 0, 2) + '\n';
+    return parts.empty() ? "" : wrapped("earlier runs here reached " + joined(parts, ", and "), 0, 2) + '\n';
 }
 
 std::string memory_text(const Plan& plan) {
@@ -293,12 +286,12 @@ std::string memory_text(const Plan& plan) {
             used += plan.memory[part].allocated();
         }
         if (bytes == 0 || used == 0 || parts.front() != plan.devices[device]->id) continue;
-        contexts[bytes].push_back(join(parts, " and ") + (parts.size() > 1 ? " together" : ""));
+        contexts[bytes].push_back(joined(parts, " and ") + (parts.size() > 1 ? " together" : ""));
     }
     for (const std::string& line : cache_group_lines(plan)) text += wrapped(line, 0, 2) + '\n';
     for (const auto& [bytes, ids] : contexts) {
         text += wrapped(fmt::format("left beside that for the driver's context and code: {} of {}{}", size_text(bytes),
-                                    ids.size() > 1 ? "each of " : "", join(ids, ", ")),
+                                    ids.size() > 1 ? "each of " : "", joined(ids, ", ")),
                         0, 2) +
                 '\n';
     }
@@ -359,8 +352,9 @@ std::string init_text(const Plan& plan) {
 
 std::string plan_text(const PlanReport& report, bool why) {
     const Plan& plan = report.planned.plan;
-    std::string text = head_text(report) + memory_text(plan) + '\n' + fit_text(report) + '\n' + speed_text(plan);
-    text += earlier_text(report);
+    std::string text = head_text(report) + memory_text(plan) + '\n' + fit_text(report) + '\n';
+    const std::vector<Speed> speeds = predict(plan);
+    text += speed_text(plan, speeds) + earlier_text(report, speeds.front());
     if (const std::string assumed = assumed_line(report); !assumed.empty()) text += wrapped(assumed, 0, 2) + '\n';
     text += '\n';
     text += LayerTexts(report, why).text();

@@ -179,16 +179,15 @@ std::string last_words(const std::string& errors) {
     return last;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-    std::string all;
-    for (const std::string& word : words) all += (all.empty() ? "" : "\t") + word;
-    return all;
-}
-
 std::vector<std::string> words_of(std::string_view what, const TestSubject& subject) {
-    return {std::string(kChild),   std::string(what),         subject.rig ? subject.rig->string() : "",
-            subject.gpus,          subject.manifest.string(), subject.reference.string(),
-            joined(subject.cases), joined(subject.shapes)};
+    return {std::string(kChild),
+            std::string(what),
+            subject.rig ? subject.rig->string() : "",
+            subject.gpus,
+            subject.manifest.string(),
+            subject.reference.string(),
+            joined(subject.cases, "\t"),
+            joined(subject.shapes, "\t")};
 }
 
 }  // namespace
