@@ -485,7 +485,7 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
     } else {
         const bool compare = is_predicted(entries, workers);
         const auto start = std::chrono::steady_clock::now();
-        const double used = compare ? process_seconds() : 0;
+        const double used = compare && host_alone ? process_seconds() : 0;
         team.take_time();
         executor.run(ranges, workers);
         const Team::Time time = team.take_time();
@@ -505,10 +505,11 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
 }
 
 bool Engine::State::is_predicted(std::span<const BatchEntry> entries, uint32_t workers) const {
+    if (entries.size() != 1 || workers != executor.plan().devices[0]->threads || executor.under_way() != 0)
+        return false;
     const PackingProgress packing = executor.packing();
     const bool one_output = entries[0].tokens.size() == 1 || !entries[0].all_outputs;
-    return entries.size() == 1 && one_output && executor.under_way() == 0 &&
-           packing.done_bytes == packing.total_bytes && workers == executor.plan().devices[0]->threads;
+    return one_output && packing.done_bytes == packing.total_bytes;
 }
 
 // Executor waits for the oldest steps where it needs their memory. What a step that has ended has passed is not needed
