@@ -1,5 +1,7 @@
 #include "workers.hpp"
 
+#include "wrong.hpp"
+
 #include <tessera/cpp/float_state.hpp>
 
 #include <exception>
@@ -118,8 +120,7 @@ void Workers::work(const tsr_kernel& kernel, void* state, tsr_run arguments) {
     const sdk::FloatState before = sdk::FloatState::of_this_thread();
     try {
         if (const tsr_status* status = kernel.run(&kernel, state, &arguments)) {
-            fail("run failed: " + std::string(status->message ? status->message : "no message"));
-            if (status->destroy) status->destroy(status);
+            fail("run failed: " + text_of(status));
         }
     } catch (const std::exception& error) {
         fail("run threw an exception, which a plugin must not: " + std::string(error.what()));

@@ -1,4 +1,5 @@
-// expand FROM TO: writes TO/NAME.gguf for each FROM/NAME.seeded.gguf, and removes models of TO that FROM does not have.
+// expand_goldens FROM TO: writes TO/NAME.gguf for each FROM/NAME.seeded.gguf, and removes models of TO that FROM does
+// not have.
 #include "tests/goldens/seeded_model.hpp"
 
 #include <cstdio>
@@ -12,7 +13,7 @@ int main(int argc, char** argv) {
     namespace fs = std::filesystem;
     constexpr std::string_view kEnd = ".seeded.gguf";
     if (argc != 3) {
-        std::fprintf(stderr, "usage: expand FROM TO\n");
+        std::fprintf(stderr, "usage: expand_goldens FROM TO\n");
         return 2;
     }
     try {
@@ -27,7 +28,7 @@ int main(int argc, char** argv) {
             made.insert(model);
         }
         for (const auto& entry : fs::directory_iterator(to)) {
-            if (!made.contains(entry.path())) fs::remove(entry.path());
+            if (entry.path().extension() == ".gguf" && !made.contains(entry.path())) fs::remove(entry.path());
         }
         return made.empty() ? 1 : 0;
     } catch (const std::exception& error) {

@@ -57,8 +57,8 @@ std::vector<std::byte> weights(uint32_t seed, const SeededTensor& tensor, size_t
     return bytes;
 }
 
-[[noreturn]] void fail(const gguf::GgufFile& file, const std::string& what) {
-    throw Error(TSR_CORRUPT_DATA, file.file_path(0).string() + ": " + what);
+[[noreturn]] void refuse(const gguf::GgufFile& file, std::string_view what) {
+    fail(TSR_CORRUPT_DATA, "{}: {}", file.file_path(0).string(), what);
 }
 
 std::vector<SeededTensor> seeded_tensors(const gguf::GgufFile& file) {
@@ -69,15 +69,15 @@ std::vector<SeededTensor> seeded_tensors(const gguf::GgufFile& file) {
     const auto centres = keys.get_array<float>("seeded.centres"), scales = keys.get_array<float>("seeded.scales");
     const size_t count = names.size();
     if (types.size() != count || dims.size() != 4 * count || centres.size() != count || scales.size() != count)
-        fail(file, "the arrays seeded.* have not one entry (seeded.dims: four) for each name");
+        refuse(file, "the arrays seeded.* have not one entry (seeded.dims: four) for each name");
     std::vector<SeededTensor> tensors;
     for (size_t i = 0; i < count; ++i) {
         SeededTensor tensor{std::string(names[i]), static_cast<tsr_type>(types[i]), {}, centres[i], scales[i]};
         if (tensor.type != TSR_TYPE_F32 && tensor.type != TSR_TYPE_F16)
-            fail(file, tensor.name + " is neither f32 nor f16");
+            refuse(file, tensor.name + " is neither f32 nor f16");
         uint64_t elements = 1;
         for (size_t k = 4 * i; k < 4 * i + 4 && dims[k] != 0; ++k) {
-            if (dims[k] > kMostWeights / elements) fail(file, tensor.name + " has too many weights");
+            if (dims[k] > kMostWeights / elements) refuse(file, tensor.name + " has too many weights");
             elements *= dims[k];
             tensor.dims.push_back(dims[k]);
         }
@@ -125,7 +125,7 @@ void write_seeded_model(const gguf::GgufFile& description, const std::filesystem
         writer.write(bytes);
     }
     if (sum != keys.get_u64("seeded.checksum"))
-        fail(description, "the weights are not those that were recorded: the checksum differs");
+        refuse(description, "the weights are not those that were recorded: the checksum differs");
     writer.finish();
 }
 

@@ -1,5 +1,5 @@
 """Models whose weights are computed from a seed: a file NAME.seeded.gguf has the keys of the model, the tensors that are no random numbers, and
-of each of the others name, type, shape, centre and scale. tests/goldens/README.md says what the weights are; tests/goldens/seeded.hpp computes the same.
+of each of the others name, type, shape, centre and scale. tests/goldens/README.md says what the weights are; tests/goldens/seeded_model.cpp computes the same.
 """
 import gguf
 import numpy as np
