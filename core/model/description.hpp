@@ -101,7 +101,7 @@ struct Experts {
     Gating gating = Gating::kSoftmax;
     bool normalize = false;
     double scale = 1.0;
-    Unit unit, shared_unit;
+    Unit unit;
     bool biased = false;        // biases of the router and of the matrices
     int64_t shared_length = 0;  // of the hidden row of all shared experts together; 0: there are none
     bool shared_gate = false;   // what shared experts give is multiplied with a sigmoid
