@@ -22,8 +22,6 @@ constexpr std::array kTiles = {2, 4, 8};
 constexpr std::array kColumnTiles = {8, 16};
 static_assert(kTiles.back() == cuda_kernels::kMaximumTile);
 
-constexpr uint32_t kTensorCores = 800;  // of int8, as kernels use them
-
 bool is_float(tsr_type type) noexcept {
     return family_of(type) == Family::kFloat;
 }
@@ -157,7 +155,7 @@ double lanes_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept {
         case TSR_TYPE_Q8_0:
             return 50;
         case TSR_TYPE_IQ4_XS:
-            return image_capability >= 800 ? 60 : 50;  // kernels/one_row_mma.hpp
+            return image_capability >= kTensorCores ? 60 : 50;  // kernels/one_row_mma.hpp
         case TSR_TYPE_Q6_K:
             return 40;
         default:

@@ -19,6 +19,7 @@ namespace tessera::cuda_ops {
 
 // The compute capability that brought dp4a: below it products are in f32.
 inline constexpr uint32_t kDp4a = 610;
+inline constexpr uint32_t kTensorCores = 800;  // of int8 and f16, as kernels use them
 
 // The modules of kernels: formats that are decoded alike.
 enum class Family { kFloat, kSmall, kK, kLevels, kCodebook };

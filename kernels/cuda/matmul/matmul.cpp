@@ -45,7 +45,7 @@ class MatmulOfRows {
         const bool int8 = bytes > 0 && image >= kDp4a;
         std::snprintf(plan.reason, sizeof plan.reason, "%s; up to %d rows at once, more in tiles%s",
                       int8 ? "activations in int8" : "sums in f32", static_cast<int>(limit),
-                      int8 ? image >= 800 ? " by tensor cores" : " by dp4a" : "");
+                      int8 ? image >= kTensorCores ? " by tensor cores" : " by dp4a" : "");
         write_product_estimate(work, weight.type, bytes > 0 ? 2 : 1, device, card, rows, 1, plan);
     }
 

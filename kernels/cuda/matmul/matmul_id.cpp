@@ -53,7 +53,7 @@ class MatmulId {
         const bool int8 = bytes > 0 && image >= kDp4a;
         std::snprintf(plan.reason, sizeof plan.reason, "%s; up to %d rows a warp an output, more in tiles by expert%s",
                       int8 ? "activations in int8" : "sums in f32", int{kFewRowsById},
-                      int8 ? image >= 800 ? ", tensor cores" : ", dp4a" : "");
+                      int8 ? image >= kTensorCores ? ", tensor cores" : ", dp4a" : "");
         // Tiles of an expert are not full: half a tile of 64 rows more, on average.
         const double places = static_cast<double>(rows * ids.dims[0]), experts = static_cast<double>(weight.dims[2]);
         write_product_estimate(work, weight.type, bytes > 0 ? 3 : 2, device, card, rows,

@@ -31,8 +31,6 @@ const cuda::Module& products_module(const Build& build, tsr_type type) noexcept 
     }
 }
 
-constexpr uint32_t kTensorCores = 800;  // of int8 and f16, as kernels use them
-
 // Rows from which on tiles of 128 rows are fuller than two of 64.
 constexpr double kLargeFrom = 96;
 
@@ -41,14 +39,19 @@ bool is_geforce(uint32_t capability) noexcept {
     return (capability >= 860 && capability < 900) || capability >= 1200;
 }
 
-// Tiles by tensor cores that take eight blocks of 32 elements for one of 256.
-bool joins(tsr_type type, const Card& card) noexcept {
-    return card.instructions >= kTensorCores && has_joined_products(type) && !is_geforce(card.capability);
+// Tiles by tensor cores through more shared memory than GeForce cards have.
+bool has_staged_tiles(const Card& card) noexcept {
+    return card.instructions >= kTensorCores && !is_geforce(card.capability);
 }
 
-// The module of tiles through more shared memory than GeForce cards have, or nullptr.
+// Those that take eight blocks of 32 elements for one of 256.
+bool joins(tsr_type type, const Card& card) noexcept {
+    return has_staged_tiles(card) && has_joined_products(type);
+}
+
+// The module of such tiles, or nullptr.
 const cuda::Module* staged_module(const Build& build, tsr_type type, const Card& card) noexcept {
-    if (card.instructions < kTensorCores || is_geforce(card.capability)) return nullptr;
+    if (!has_staged_tiles(card)) return nullptr;
     if (type == TSR_TYPE_F16 || type == TSR_TYPE_BF16) return build.staged_float;
     if (family_of(type) == Family::kFloat || !has_staged_products(type)) return nullptr;
     switch (family_of(type)) {
@@ -106,7 +109,7 @@ struct Shares {
     double a100, geforce, hopper;
 };
 
-// Rows of whole blocks of 256 elements; GeForce cards do not take eight blocks of 32 for one.
+// Of formats with blocks of 256 elements, and of those with blocks of 32 of which eight are taken for one.
 Shares shares_of_blocks(tsr_type weight) noexcept {
     switch (weight) {
         case TSR_TYPE_Q4_0:
@@ -179,32 +182,8 @@ Shares shares_of_blocks(tsr_type weight) noexcept {
     }
 }
 
-// Other rows of formats with blocks of 32.
-Shares shares_of_segments(tsr_type weight) noexcept {
-    switch (weight) {
-        case TSR_TYPE_Q4_0:
-        case TSR_TYPE_Q8_0:
-            return {0.47, 1, 0.30};
-        case TSR_TYPE_Q4_1:
-            return {0.47, 0.67, 0.27};
-        case TSR_TYPE_Q5_0:
-            return {0.46, 1, 0.28};
-        case TSR_TYPE_Q5_1:
-            return {0.46, 0.67, 0.26};
-        case TSR_TYPE_Q6_0:
-            return {0.46, 1, 0.27};
-        case TSR_TYPE_IQ4_NL:
-            return {0.46, 1, 0.26};
-        case TSR_TYPE_MXFP4:
-            return {0.46, 1, 0.25};
-        case TSR_TYPE_Q8_ROW:
-            return {0.48, 1, 0.33};
-        case TSR_TYPE_IQ1_S_ROW:
-            return {0.46, 1, 0.28};
-        default:  // iq1_m_row
-            return {0.24, 0.63, 0.15};
-    }
-}
+// Of the others, segment by segment.
+constexpr Shares kSharesOfSegments = {0.24, 0.63, 0.15};
 
 // The same of the rate of dp4a, before 8.0.
 struct Dp4aShares {
@@ -266,7 +245,9 @@ double tile_macs_a_clock(tsr_type weight, const Card& card) noexcept {
         const double rate = geforce ? 256 : hopper ? 2048 * constants_of(capability).mma_share.value : 1024;
         return waiting * 0.9 * rate / half_parts(form == RowForm::kBrainHalves);
     }
-    const Shares shares = form == RowForm::kBlocks ? shares_of_blocks(weight) : shares_of_segments(weight);
+    // GeForce cards take joined formats segment by segment, at the rate that is theirs in the table.
+    const bool listed = form == RowForm::kBlocks || has_joined_products(weight);
+    const Shares shares = listed ? shares_of_blocks(weight) : kSharesOfSegments;
     if (geforce) return waiting * 1024 * shares.geforce;
     return waiting * (hopper ? 4096 * shares.hopper : 2048 * shares.a100);
 }

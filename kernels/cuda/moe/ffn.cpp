@@ -134,7 +134,7 @@ class Ffn {
         std::snprintf(plan.reason, sizeof plan.reason, "%s and %s, fused; %s", cpu::format_name(o.gate.type),
                       cpu::format_name(o.down.type),
                       activation_bytes(o.gate.type, o.k, image) > 0 && image >= kDp4a
-                          ? image >= 800 ? "int8, tensor cores for many rows" : "int8 by dp4a"
+                          ? image >= kTensorCores ? "int8, tensor cores for many rows" : "int8 by dp4a"
                           : "f32");
 
         const auto rows = static_cast<double>(o.rows), slots = static_cast<double>(o.slots);

@@ -15,7 +15,7 @@ struct Image {
     const unsigned char *begin, *end;  // compressed, in zlib's format (RFC 1950)
     size_t bytes = 0;                  // as the driver takes it
     uint32_t instructions = 0;  // the capability of the virtual architecture that it was made from; 0: as `capability`
-    bool overlaps = false;      // its kernels begin by waiting for the grids before them: griddepcontrol.wait
+    bool overlaps = false;      // its kernels wait for the grids that they were launched behind: griddepcontrol.wait
 };
 
 struct Module {
