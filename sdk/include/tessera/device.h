@@ -19,7 +19,7 @@ typedef struct tsr_device_info {
     uint32_t index; /* among the devices of its kind; parts of one card that are devices of their own share it */
     const tsr_chain* next;
     const char* kind;             /* "cpu", "cuda" */
-    const char* id;               /* as users write it: "CPU", "CUDA0", "SIM1" */
+    const char* id;               /* as users write it: "CPU", "CUDA0" */
     const char* name;             /* "AMD EPYC", "NVIDIA GeForce RTX 3090" */
     const char* link;             /* to the host: "pcie4x16" */
     const char* pci_id;           /* "0000:01:00.0" */
