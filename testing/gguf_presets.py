@@ -8,7 +8,9 @@ ff_exp, vocab, ctx), the router (gating: 0 no key, 1 softmax, 2 sigmoid; bias: e
 
 Grouped queries have `kv_heads` and `head`, their length, in place of the sizes of latent attention; also `rotated`, how many
 elements of a head are; qkv_bias; `head_norm` ("heads", "rows"); `norms`, those of a layer; `fused` qkv; `fused_up`, gate and up
-in one matrix; `shared_gate`; `biased` experts, routers and outputs of attention; `sinks`; `step`, from layer to layer with experts; and `keys`, further ones with their types.
+in one matrix; `shared_gate`; `biased` experts, routers and outputs of attention; `sinks`; `step`, from layer to layer with experts; `value`, the length of a
+head's values where it is not the keys'; and `keys`, further ones with their types. Where layers with a window differ: `windows`, whether layer i has one,
+and what they have of `local_heads`, `local_kv_heads`; then they alone have `sinks`.
 """
 
 
@@ -82,9 +84,15 @@ def grouped(arch, embd, layers, heads, kv_heads, vocab, ctx, **own):
     p = dict(arch=arch, embd=embd, layers=layers, heads=heads, kv_heads=kv_heads, head=embd // heads, vocab=vocab, ctx=ctx, dense=layers,
              ff=0, experts=0, used=0, shared=0, ff_exp=0, gating=0, bias=False, scale=None, norm=None, groups=0, groups_used=0,
              base=1e6, eps=1e-6, tied=False, nextn=0, rotated=None, qkv_bias=False, head_norm=None, norms=BEFORE, fused=False,
-             fused_up=False, shared_gate=False, step=1, biased=False, sinks=False, keys=(), indexer=None, pre="qwen2")
+             fused_up=False, shared_gate=False, step=1, biased=False, sinks=False, keys=(), indexer=None, pre="qwen2", value=None,
+             windows=None, local_heads=None, local_kv_heads=None)
     assert set(own) <= set(p), own
     return p | own
+
+
+def of_layer(p, name, i):
+    """heads or kv_heads of layer i."""
+    return p[f"local_{name}"] or p[name] if p["windows"] and p["windows"](i) else p[name]
 
 
 def gpt_oss(layers, experts):
@@ -138,6 +146,12 @@ PRESETS |= {
     "gpt-oss-120b": gpt_oss(36, 128),
     "gemma-3-4b": gemma3(2560, 34, 8, 4, 256, 10240, 1024),
     "gemma-3-27b": gemma3(5376, 62, 32, 16, 128, 21504, 1024),
+    # Layers 0, 5, 11, 17, ... see all tokens, and those of prediction do not.
+    "mimo-v2-flash": grouped("mimo2", 4096, 48, 64, 4, 152576, 262144, head=192, value=128, rotated=64, dense=1, ff=16384, experts=256,
+                             used=8, ff_exp=2048, gating=2, bias=True, base=5e6, eps=1e-5, nextn=3, sinks=True, local_kv_heads=8,
+                             windows=lambda i: 0 < i and (i >= 48 or (i + 1) % 6 != 0),
+                             keys=(("attention.sliding_window", "u32", 128), ("rope.freq_base_swa", "f32", 10000.0),
+                                   ("attention.value_scale", "f32", 0.707))),
     "phi-4": grouped("phi3", 5120, 40, 40, 10, 100352, 16384, ff=17920, fused=True, fused_up=True, base=250000.0, eps=1e-5, pre="dbrx"),
 }
 

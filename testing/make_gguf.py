@@ -22,7 +22,7 @@ import sys
 
 import numpy as np
 
-from gguf_presets import PRESETS, has_indexer
+from gguf_presets import PRESETS, has_indexer, of_layer
 
 ALIGN = 32
 # ggml type id, weights a block, bytes a block
@@ -245,44 +245,50 @@ def tensors(p, kind, layout):
 
 def grouped_tensors(p, kind, best):
     """The same of a model whose queries are grouped."""
-    e, q, k = p["embd"], p["heads"] * p["head"], p["kv_heads"] * p["head"]
+    e, value = p["embd"], p["value"] or p["head"]
     yield "token_embd.weight", (e, p["vocab"]), best(e, kind)
     for i in range(p["layers"] + p["nextn"]):
         b = f"blk.{i}."
+        heads, kv_heads = of_layer(p, "heads", i), of_layer(p, "kv_heads", i)
+        q, k, v = heads * p["head"], kv_heads * p["head"], kv_heads * value
         for norm in p["norms"]:
             yield b + norm + ".weight", (e,), "f32"
         if p["fused"]:
-            yield b + "attn_qkv.weight", (e, q + 2 * k), best(e, kind)
-        for part, n in () if p["fused"] else (("q", q), ("k", k), ("v", k)):
+            yield b + "attn_qkv.weight", (e, q + k + v), best(e, kind)
+        for part, n in () if p["fused"] else (("q", q), ("k", k), ("v", v)):
             yield b + f"attn_{part}.weight", (e, n), best(e, kind)
             if p["qkv_bias"]:
                 yield b + f"attn_{part}.bias", (n,), "f32"
         for part, n in (("q", q), ("k", k)) if p["head_norm"] else ():
             yield b + f"attn_{part}_norm.weight", (n if p["head_norm"] == "rows" else p["head"],), "f32"
-        yield b + "attn_output.weight", (q, e), best(q, kind)
+        yield b + "attn_output.weight", (heads * value, e), best(heads * value, kind)
         if p["biased"]:
             yield b + "attn_output.bias", (e,), "f32"
-        if p["sinks"]:
-            yield b + "attn_sinks.weight", (p["heads"],), "f32"
+        if p["sinks"] and (not p["windows"] or p["windows"](i)):
+            yield b + "attn_sinks.weight", (heads,), "f32"
         yield from feed_forward_tensors(p, i, kind, best)
         yield from prediction_tensors(p, i, kind, best)
     yield from output_tensors(p, kind, best)
 
 
 def add_grouped_keys(w, p):
-    a = p["arch"] + "."
+    a, layers = p["arch"] + ".", range(p["layers"] + p["nextn"])
+
+    def heads(name):
+        return (("arr:u32", [of_layer(p, name, i) for i in layers]) if p[f"local_{name}"] else ("u32", p[name]))
     for key, t, v in (
             ("block_count", "u32", p["layers"] + p["nextn"]), ("context_length", "u32", p["ctx"]),
-            ("embedding_length", "u32", p["embd"]), ("feed_forward_length", "u32", p["ff"]), ("attention.head_count", "u32", p["heads"]),
-            ("attention.head_count_kv", "u32", p["kv_heads"]), ("attention.key_length", "u32", p["head"]),
-            ("attention.value_length", "u32", p["head"]), ("rope.freq_base", "f32", p["base"]),
+            ("embedding_length", "u32", p["embd"]), ("feed_forward_length", "u32", p["ff"]),
+            ("attention.head_count", *heads("heads")), ("attention.head_count_kv", *heads("kv_heads")),
+            ("attention.sliding_window_pattern", "arr:bool", [p["windows"](i) for i in layers] if p["windows"] else None),
+            ("attention.key_length", "u32", p["head"]), ("attention.value_length", "u32", p["value"] or p["head"]), ("rope.freq_base", "f32", p["base"]),
             ("rope.dimension_count", "u32", p["rotated"]), ("attention.layer_norm_rms_epsilon", "f32", p["eps"]),
             ("vocab_size", "u32", p["vocab"]), ("expert_count", "u32", p["experts"]), ("expert_used_count", "u32", p["used"]),
             ("expert_feed_forward_length", "u32", p["ff_exp"]), ("expert_gating_func", "u32", p["gating"]),
             ("expert_weights_scale", "f32", p["scale"]), ("expert_weights_norm", "bool", p["norm"]),
             ("expert_group_count", "u32", p["groups"]), ("expert_group_used_count", "u32", p["groups_used"]),
             ("nextn_predict_layers", "u32", p["nextn"]),
-            ("leading_dense_block_count", "u32", p["dense"] if p["experts"] and p["dense"] else None),
+            ("leading_dense_block_count", "u32", p["dense"] if p["experts"] and p["dense"] and p["arch"] != "mimo2" else None),
             ("expert_shared_count", "u32", p["shared"]), *p["keys"]):
         if v:
             w.add(a + key, t, v)

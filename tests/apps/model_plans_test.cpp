@@ -125,6 +125,36 @@ const Grouped kGrouped[] = {
     {"phi-4", 14.7, 5120, 40, 40, 10, 128, 100352, 40, 17920},
 };
 
+// Grouped queries whose heads differ between layers that see all tokens and those with a window: what both have, then
+// what each has.
+struct Windowed {
+    const char* preset;
+    double billions;
+    int64_t hidden, key, value, vocabulary, dense, intermediate, routed, expert, shared, window;
+    struct Kind {
+        int64_t layers, heads, kv_heads;
+    } all, local;
+    bool sinks;  // of layers with a window
+
+    int64_t layers() const { return all.layers + local.layers; }
+    int64_t attention(const Kind& kind) const {
+        return kind.layers * hidden * (kind.heads + kind.kv_heads) * (key + value);
+    }
+    int64_t cached(const Kind& kind) const { return kind.layers * kind.kv_heads * (key + value); }
+    int64_t matrices() const {
+        return vocabulary * hidden * 2 + attention(all) + attention(local) + dense * 3 * hidden * intermediate +
+               (layers() - dense) * 3 * hidden * (routed * expert + shared);
+    }
+    int64_t others() const {
+        return hidden + layers() * 2 * hidden + (sinks ? local.layers * local.heads : 0) +
+               (layers() - dense) * (hidden + 1) * routed;
+    }
+};
+
+const Windowed kWindowed[] = {
+    {"mimo-v2-flash", 309, 4096, 192, 128, 152576, 1, 16384, 256, 2048, 0, 128, {9, 64, 4}, {39, 64, 8}, true},
+};
+
 // What a plan is held against.
 struct Published {
     const char* preset;
@@ -146,6 +176,9 @@ std::vector<Published> published() {
         all.push_back({one.preset, one.billions, one.layers, one.matrices(), one.others(),
                        (one.layers - one.with_window()) * 2 * one.kv(), false, one.window,
                        one.with_window() * 2 * one.kv()});
+    for (const Windowed& one : kWindowed)
+        all.push_back({one.preset, one.billions, one.layers(), one.matrices(), one.others(), one.cached(one.all), false,
+                       one.window, one.cached(one.local)});
     return all;
 }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,15 +63,16 @@ class Claims : public testing::Test {
         return outcome;
     }
 
-    // Of the same few tokens, on the plugin "reference".
-    std::vector<float> logits(const EditedModel& model, bool allow = false) const {
+    // Of at most 16 tokens, on the plugin "reference".
+    std::vector<float> logits(const EditedModel& model, bool allow = false,
+                              std::span<const Token> tokens = kTokens) const {
         EngineOptions options;
         options.context = 64;
         options.rows = options.output_rows = 16;
         options.cache_type_k = options.cache_type_v = TSR_TYPE_F32;
         options.allow_unused = allow;
         Engine engine(gguf::GgufFile::open(write(model)), machine().registry, machine().hardware, options);
-        const BatchEntry entry{engine.cache().create(), kTokens, true, true};
+        const BatchEntry entry{engine.cache().create(), tokens, true, true};
         std::vector<float> all;
         for (const auto row : engine.step({&entry, 1})) all.insert(all.end(), row.begin(), row.end());
         return all;

@@ -22,7 +22,6 @@ ModelDescription describe(ModelFile& model) {
     for (int64_t i = 0; i < common.layers; ++i) {
         Layer& layer = common.model.layers[static_cast<size_t>(i)];
         if (layer.attention.window > 0) {
-            ++layer.attention.window;  // the key counts the tokens before one's own
             layer.attention.rope = local;
             layer.attention.sinks = true;
         }

@@ -19,7 +19,6 @@ class Family:
     config: str = ""           # the configuration's class, where it has another name
     shifted: bool = False      # norms are 1 + the weight; files hold the sum
     pattern: bool = True       # converters write which layers have a window
-    before: bool = False       # files count the tokens of a window before one's own
     kv_heads: object = None    # of each layer, what makes it of a config
     # Keys beside those that all have: name after the prefix, what makes it of a config.
     keys: dict = field(default_factory=dict)
@@ -125,7 +124,7 @@ FAMILIES = {
         "rope.scaling.type": lambda c: "linear",
         "rope.scaling.factor": lambda c: float(c.rope_parameters["full_attention"]["factor"])}),
     # Layers with a window have twice the KV heads.
-    "mimo2": Family("mimo2", "MiMoV2Flash", "qwen2", QWEN, sigmoid=True, before=True,
+    "mimo2": Family("mimo2", "MiMoV2Flash", "qwen2", QWEN, sigmoid=True,
                     kv_heads=lambda c: [c.num_key_value_heads * (2 if kind == "sliding_attention" else 1) for kind in c.layer_types],
                     keys=SIGMOID | {
         "rope.dimension_count": lambda c: int(c.head_dim * c.rope_parameters["full_attention"]["partial_rotary_factor"]),

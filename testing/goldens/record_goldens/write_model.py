@@ -343,7 +343,7 @@ def write_file(w, m, c, case, add_tokens):
         # Converters write no key here and runtimes normalise; the key says that this model does not.
         w.add_expert_weights_norm(False)
     if case["config"].get("sliding_window"):
-        w.add_sliding_window(c.sliding_window - FAMILIES[family].before)
+        w.add_sliding_window(c.sliding_window)
         if FAMILIES[family].pattern:
             w.add_sliding_window_pattern([kind == "sliding_attention" for kind in c.layer_types])
     add_tokens()
