@@ -77,6 +77,8 @@ if("80" IN_LIST archs)
     # Cards with more shared memory, and other tensor cores than GeForce cards', have kernels of their own.
     ptx_plugin_test(ampere_wide ampere 8.0:2GiB --kernel flash_attention --kernel matmul.cuda --kernel matmul_id --case "plain 192/128"
         --case "plain 576/512" --case prefix --case signs --case rows=150 --case rows=139)
+    # Multiprocessors with 228 KB of shared memory take two blocks of latent attention.
+    ptx_plugin_test(ampere_hopper ampere 9.0:2GiB --kernel flash_attention --case "prefix 576/512 prompts")
     if(TARGET tessera_plugin_cpu_avx2)
         ptx_plugin_test(ampere_fused ampere 8.6:2GiB ${fused})
     endif()

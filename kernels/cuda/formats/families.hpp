@@ -39,3 +39,14 @@
 #define TESSERA_SECOND_OF(first, second, ...) second
 #define TESSERA_SECOND(...) TESSERA_SECOND_OF(__VA_ARGS__)
 #define TESSERA_UNALIGNED(X, name, id) TESSERA_SECOND(TESSERA_ALIGNED_##id, X, ~)(name, id)
+
+// TESSERA_ONE_ROW_BY_LANES(X, name, id): X(name, id), but nothing for a format of which tensor cores take one row, too,
+// where they are (mma_multiplies_one_row in wide_formats.hpp).
+#if SIMT_ARCH >= 800
+#define TESSERA_ONE_ROW_BY_MMA_Q5_K ~, TESSERA_NO_KERNELS
+#define TESSERA_ONE_ROW_BY_MMA_Q2_K ~, TESSERA_NO_KERNELS
+#define TESSERA_ONE_ROW_BY_MMA_Q3_K ~, TESSERA_NO_KERNELS
+#define TESSERA_ONE_ROW_BY_MMA_IQ4_NL ~, TESSERA_NO_KERNELS
+#define TESSERA_ONE_ROW_BY_MMA_MXFP4 ~, TESSERA_NO_KERNELS
+#endif
+#define TESSERA_ONE_ROW_BY_LANES(X, name, id) TESSERA_SECOND(TESSERA_ONE_ROW_BY_MMA_##id, X, ~)(name, id)

@@ -212,7 +212,8 @@ FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& b
     activation_bytes_ = static_cast<int64_t>(activation_bytes(weight, k, image_));
     if (activation_bytes_ > 0) quantise_.emplace(device, *build.quantise, "quantise_activations");
     const std::string name = cpu::format_name(weight);
-    for (size_t r = 0; r < kRowReads; ++r) {
+    const bool lanes_take_one_row = kind == Kind::kById || !has_columns(order(1));
+    for (size_t r = 0; lanes_take_one_row && r < kRowReads; ++r) {
         const auto reads = static_cast<RowReads>(r);
         if (!reads_by(weight, reads, image_)) continue;
         const std::string of_one = kind == Kind::kById ? "matmul_id_" + name : "matmul_" + name + "_tile1";

@@ -345,8 +345,9 @@ constexpr int computed_tile(int tile) {
     TESSERA_COLUMNS_OF(name, id)
 #endif
 // Of one row, of a weight that may lie anywhere.
+#define TESSERA_ONE_ROW_KERNEL(name, id) TESSERA_FEW_ROWS(name, id, 1)
 #define TESSERA_ONE_ROW_OF(name, id)                                          \
-    TESSERA_FEW_ROWS(name, id, 1)                                             \
+    TESSERA_ONE_ROW_BY_LANES(TESSERA_ONE_ROW_KERNEL, name, id)                \
     SIMT_KERNEL(32 * tessera::cuda_kernels::kMatmulWarps,                     \
                 (tessera::cuda_kernels::few_rows_blocks<TSR_TYPE_##id, 1>())) \
     matmul_id_##name(tessera::cuda_kernels::MatmulId m) {                     \
