@@ -2,6 +2,7 @@
 // for the heads' size, on tensor cores or in f32, else row by row in f32. All keep a running softmax, so each serves
 // either op; but heads that share a latent row of 576/512 are flash attention on tensor cores alone.
 #include "../estimate.hpp"
+#include "../formats/block_formats.hpp"
 #include "../kernel_of.hpp"
 #include "attention_arguments.hpp"
 #include "attention_projected.hpp"
@@ -33,23 +34,15 @@ tsr_type value_type(const tsr_node& node) noexcept {
     return node.inputs[sdk::has_input(node, cpu::kV) ? cpu::kV : cpu::kK]->type;
 }
 
-// The suffix of the kernels that read the node's caches.
-const char* cache_suffix(const tsr_node& node, const FlashKernels& kernels) noexcept {
-    const tsr_tensor& k = *node.inputs[cpu::kK];
-    if (!kernels.tensor_cores) return flash_f32_suffix(k.type, value_type(node));
-    const auto direct = [&](const tsr_tensor& cache) {
-        return cache.type == k.type &&
-               multiple(static_cast<uint64_t>(cache.strides[1] | cache.strides[2]) | cache.offset, 16);
-    };
-    if (!direct(k) || (sdk::has_input(node, cpu::kV) && !direct(*node.inputs[cpu::kV]))) return "_decoded";
-    return k.type == TSR_TYPE_F16 ? "_f16" : k.type == TSR_TYPE_BF16 ? "_bf16" : "_decoded";
-}
-
 FlashKernels chosen_kernels(const tsr_node& node, const Build& build, const tsr_device_info& device) noexcept {
-    FlashKernels kernels =
-        flash_kernels(AttentionShape(node), node.inputs[cpu::kK]->type, value_type(node), build, device);
-    if (kernels.large_decoded.name && std::string_view(cache_suffix(node, kernels)) == "_decoded")
-        kernels.large = kernels.large_decoded;
+    const tsr_tensor& k = *node.inputs[cpu::kK];
+    const auto aligned = [](const tsr_tensor& cache) {
+        return multiple(static_cast<uint64_t>(cache.strides[1] | cache.strides[2]) | cache.offset, 16);
+    };
+    const bool direct =
+        value_type(node) == k.type && aligned(k) && (!sdk::has_input(node, cpu::kV) || aligned(*node.inputs[cpu::kV]));
+    const FlashKernels kernels =
+        flash_kernels(AttentionShape(node), flash_suffix(build, k.type, value_type(node), direct), build, device);
     const auto cached = [&](uint32_t index) {
         if (!sdk::has_input(node, index)) return true;
         const tsr_tensor& t = *node.inputs[index];
@@ -136,10 +129,10 @@ class CachedAttention {
         plan.workspace_bytes = splits_of(node, device, kernels).workspace_bytes();
         plan.supported = 1;
         if (kernels.tensor_cores) {
-            const char* suffix = cache_suffix(node, kernels) + 1;
+            const bool decoded = std::string_view(kernels.suffix) == kFlashDecoded;
             std::snprintf(plan.reason, sizeof plan.reason,
                           "tensor cores, cache %s, tiles of %d and %d rows by %d and %d tokens, sums in f32",
-                          *suffix == 'd' ? "decoded to f16" : suffix, kernels.small.rows, kernels.large.rows,
+                          decoded ? "decoded to f16" : kernels.suffix + 1, kernels.small.rows, kernels.large.rows,
                           kernels.small.tokens, kernels.large.tokens);
         } else if (kernels.small.name) {
             std::snprintf(plan.reason, sizeof plan.reason, "in f32, tiles of %d and %d rows by %d tokens",
@@ -163,8 +156,8 @@ class CachedAttention {
           info_(info),
           combine_(device, *build.attention, "combine") {
         const auto make = [&](std::optional<cuda::Kernel>& made, const FlashKernel& kernel) {
-            made.emplace(device, *kernel.module, (std::string(kernel.name) + cache_suffix(node, kernels_)).c_str(),
-                         shared_bytes(kernel));
+            made.emplace(device, *kernel.module, (std::string(kernel.name) + kernels_.suffix).c_str(),
+                         kernel.shared_bytes);
         };
         const int64_t few = rows_of_small(node, kernels_);
         if (kernels_.small.name) {
@@ -197,7 +190,7 @@ class CachedAttention {
             const auto tiles = static_cast<uint32_t>((int64_t{rows} * p.group + kernel.rows - 1) / kernel.rows);
             (few ? small_ : large_)
                 ->launch(launch.queue, {tiles, static_cast<uint32_t>(shape_.kv_heads), grid_splits},
-                         static_cast<uint32_t>(kernel.threads), p, shared_bytes(kernel));
+                         static_cast<uint32_t>(kernel.threads), p, kernel.shared_bytes);
         }
         if (grid_splits > 1)
             combine_.launch(launch.queue,
@@ -219,22 +212,20 @@ class CachedAttention {
                         build.flash_mla ? "that size" : "tensor cores with asynchronous copies, from 8.0 on");
             return true;
         }
-        // A head's keys begin at a whole piece of 32 elements.
-        const bool whole = shape.kv_heads == 1 || (shape.dk % 32 == 0 && shape.dv % 32 == 0);
+        // A head's keys begin with a block.
+        const auto blocks = [](tsr_type type) { return cuda_kernels::block_elements(type); };
+        const bool whole = shape.kv_heads == 1 || (shape.dk % blocks(node.inputs[cpu::kK]->type) == 0 &&
+                                                   shape.dv % blocks(value_type(node)) == 0);
         if (whole && shape.dv <= cuda_kernels::kMaximumValues && shape.dk <= 4096 &&
             cuda_kernels::attention_shared_bytes(static_cast<int>(shape.dk), static_cast<int>(shape.dv)) <=
                 kSharedLimit)
             return false;
-        sdk::refuse(plan,
-                    "%s: required heads of %lld/%lld; supported: up to 576/512, multiples of 32 where there are "
-                    "several; missing: that size",
-                    node.op, dk, dv);
+        sdk::refuse(
+            plan,
+            "%s: required heads of %lld/%lld; supported: up to 576/512, where there are several of whole blocks of "
+            "the cache; missing: that size",
+            node.op, dk, dv);
         return true;
-    }
-
-    uint32_t shared_bytes(const FlashKernel& kernel) const noexcept {
-        const bool decoded = kernels_.tensor_cores && std::string_view(cache_suffix(node_, kernels_)) == "_decoded";
-        return static_cast<uint32_t>(decoded ? kernel.decoded_shared_bytes : kernel.shared_bytes);
     }
 
     static int64_t spans_at_most(int64_t token_bound, int64_t splits) noexcept {

@@ -30,7 +30,7 @@ int64_t outputs_of(const AttentionShape& shape) noexcept {
 FlashKernels kernels_of(const tsr_node& node, const Build& build, const tsr_device_info& device) noexcept {
     AttentionShape shape(node);
     shape.form = cpu::AttentionForm::kPlain;
-    const FlashKernels kernels = flash_kernels(shape, TSR_TYPE_F32, TSR_TYPE_F32, build, device);
+    const FlashKernels kernels = flash_kernels(shape, flash_suffix_of_written(build), build, device);
     return kernels.tensor_cores || ends_aligned(node) ? kernels : FlashKernels{};
 }
 
@@ -135,10 +135,8 @@ ProjectedAttention::ProjectedAttention(const tsr_node& node, const tsr_device_in
       ends_(device, *build.project, "sequence_ends"),
       project_(device, kernels_.tensor_cores ? *build.project_f16 : *build.project,
                kernels_.tensor_cores ? "project_f16" : "project_f32") {
-    const char* suffix = kernels_.tensor_cores ? "_f16" : "_f32";
     const auto make = [&](std::optional<cuda::Kernel>& made, const FlashKernel& kernel) {
-        made.emplace(device, *kernel.module, (std::string(kernel.name) + suffix).c_str(),
-                     static_cast<uint32_t>(kernel.shared_bytes));
+        made.emplace(device, *kernel.module, (std::string(kernel.name) + kernels_.suffix).c_str(), kernel.shared_bytes);
     };
     if (kernels_.small.name) {
         make(small_, kernels_.small);
@@ -254,7 +252,7 @@ void ProjectedAttention::enqueue(const tsr_launch& launch) const {
             const auto row_tiles = (rows + static_cast<uint32_t>(kernel.rows) - 1) / static_cast<uint32_t>(kernel.rows);
             (few ? small_ : large_)
                 ->launch(launch.queue, {row_tiles, heads, 1}, static_cast<uint32_t>(kernel.threads), a,
-                         static_cast<uint32_t>(kernel.shared_bytes));
+                         kernel.shared_bytes);
         }
     }
 }

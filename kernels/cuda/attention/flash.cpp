@@ -10,10 +10,12 @@ namespace tessera::cuda_ops {
 namespace {
 
 template <class Tile>
-constexpr FlashKernel kernel_of(const char* name, const cuda::Module* module) noexcept {
-    int32_t decoded = Tile::kShared;
-    if constexpr (requires { typename Tile::Decoded; }) decoded = Tile::Decoded::kShared;
-    return {name, Tile::kRows, Tile::kTokens, Tile::kThreads, Tile::kShared, decoded, Tile::kBlocks, module};
+constexpr FlashKernel kernel_of(const char* name, const cuda::Module* module, bool decoded = false) noexcept {
+    FlashKernel kernel = {name, Tile::kRows, Tile::kTokens, Tile::kThreads, Tile::kShared, Tile::kBlocks, module};
+    if constexpr (requires { typename Tile::Decoded; }) {
+        if (decoded) kernel.shared_bytes = Tile::Decoded::kShared;
+    }
+    return kernel;
 }
 
 // What a block of the card can have: as its driver says, at most what its compute capability has (CUDA C++ Programming
@@ -29,11 +31,11 @@ bool is(const cpu::AttentionShape& shape, cpu::AttentionForm form, int64_t dk, i
     return shape.form == form && shape.dk == dk && shape.dv == dv;
 }
 
-FlashKernels kernels_in_f32(const cpu::AttentionShape& shape, tsr_type keys, tsr_type values,
-                            const Build& build) noexcept {
+constexpr const char *kF32 = "_f32", *kF16 = "_f16";
+
+FlashKernels kernels_in_f32(const cpu::AttentionShape& shape, std::string_view suffix, const Build& build) noexcept {
     using namespace cuda_kernels;
     using cpu::AttentionForm;
-    if (!flash_f32_suffix(keys, values)) return {};
     if (is(shape, AttentionForm::kPlain, 192, 128))
         return {{}, kernel_of<Heads192F32>("flash_192_128", build.flash_heads_f32)};
     if (is(shape, AttentionForm::kPlain, 128, 128))
@@ -42,62 +44,66 @@ FlashKernels kernels_in_f32(const cpu::AttentionShape& shape, tsr_type keys, tsr
         return {{}, kernel_of<Heads64F32>("flash_64_64", build.flash_heads_f32)};
     if (is(shape, AttentionForm::kPrefix, 576, 512)) {
         const FlashKernel small = kernel_of<MlaSmallF32>("flash_mla_small", build.flash_mla_f32);
-        return {small, keys == TSR_TYPE_F32 ? small : kernel_of<MlaLargeF32>("flash_mla_large", build.flash_mla_f32)};
+        return {small, suffix == kF32 ? small : kernel_of<MlaLargeF32>("flash_mla_large", build.flash_mla_f32)};
     }
     return {};
 }
 
-FlashKernels kernels_on_tensor_cores(const cpu::AttentionShape& shape, const Build& build,
+FlashKernels kernels_on_tensor_cores(const cpu::AttentionShape& shape, bool decoded, const Build& build,
                                      const tsr_device_info& device) noexcept {
     using namespace cuda_kernels;
     if (is(shape, cpu::AttentionForm::kPlain, 192, 128)) {
-        return {kernel_of<Heads192Small>("flash_192_128_small", build.flash_heads),
-                kernel_of<Heads192Large>("flash_192_128_large", build.flash_heads)};
+        return {kernel_of<Heads192Small>("flash_192_128_small", build.flash_heads, decoded),
+                kernel_of<Heads192Large>("flash_192_128_large", build.flash_heads, decoded)};
     }
     if (is(shape, cpu::AttentionForm::kPlain, 128, 128)) {
-        return {kernel_of<Heads128Small>("flash_128_128_small", build.flash_heads),
-                kernel_of<Heads128Large>("flash_128_128_large", build.flash_heads)};
+        return {kernel_of<Heads128Small>("flash_128_128_small", build.flash_heads, decoded),
+                kernel_of<Heads128Large>("flash_128_128_large", build.flash_heads, decoded)};
     }
     if (is(shape, cpu::AttentionForm::kPlain, 64, 64)) {
-        return {kernel_of<Heads64Small>("flash_64_64_small", build.flash_heads),
-                kernel_of<Heads64Large>("flash_64_64_large", build.flash_heads)};
+        return {kernel_of<Heads64Small>("flash_64_64_small", build.flash_heads, decoded),
+                kernel_of<Heads64Large>("flash_64_64_large", build.flash_heads, decoded)};
     }
     const bool wide = build.flash_mla_wide && shared_bytes_of(device) >= MlaLargeWide::Decoded::kShared &&
                       cuda::find_image(*build.flash_mla_wide, device.compute_capability);
     if (is(shape, cpu::AttentionForm::kPrefix, 576, 512)) {
         if (wide) {
-            FlashKernels kernels = {kernel_of<MlaSmallWide>("flash_mla_small_wide", build.flash_mla_wide),
-                                    kernel_of<MlaLargeWide>("flash_mla_large_wide", build.flash_mla_wide)};
-            // Multiprocessors with 228 KB of shared memory have room for two blocks.
-            if (device.compute_capability >= 900) {
-                kernels.large_decoded = kernels.large;
-                kernels.large = kernel_of<MlaLargeTwice>("flash_mla_large_twice", build.flash_mla_wide);
-            }
-            return kernels;
+            // Multiprocessors with 228 KB of shared memory have room for two blocks that do not decode.
+            return {kernel_of<MlaSmallWide>("flash_mla_small_wide", build.flash_mla_wide, decoded),
+                    device.compute_capability >= 900 && !decoded
+                        ? kernel_of<MlaLargeTwice>("flash_mla_large_twice", build.flash_mla_wide)
+                        : kernel_of<MlaLargeWide>("flash_mla_large_wide", build.flash_mla_wide, decoded)};
         }
-        return {kernel_of<MlaSmall>("flash_mla_small", build.flash_mla),
-                kernel_of<MlaLarge>("flash_mla_large", build.flash_mla)};
+        return {kernel_of<MlaSmall>("flash_mla_small", build.flash_mla, decoded),
+                kernel_of<MlaLarge>("flash_mla_large", build.flash_mla, decoded)};
     }
     return {};
 }
 
 }  // namespace
 
-const char* flash_f32_suffix(tsr_type keys, tsr_type values) noexcept {
-    const auto suffix = [](tsr_type type) {
-        return type == TSR_TYPE_F32 ? "_f32" : type == TSR_TYPE_F16 || type == TSR_TYPE_BF16 ? "_halves" : "_blocks";
+const char* flash_suffix(const Build& build, tsr_type keys, tsr_type values, bool direct) noexcept {
+    if (build.flash_mla)
+        return !direct ? kFlashDecoded : keys == TSR_TYPE_F16 ? kF16 : keys == TSR_TYPE_BF16 ? "_bf16" : kFlashDecoded;
+    const auto in_f32 = [](tsr_type type) {
+        return type == TSR_TYPE_F32 ? kF32 : type == TSR_TYPE_F16 || type == TSR_TYPE_BF16 ? "_halves" : "_blocks";
     };
-    return std::string_view(suffix(keys)) == suffix(values) ? suffix(keys) : nullptr;
+    return std::string_view(in_f32(keys)) == in_f32(values) ? in_f32(keys) : nullptr;
 }
 
-FlashKernels flash_kernels(const cpu::AttentionShape& shape, tsr_type keys, tsr_type values, const Build& build,
+const char* flash_suffix_of_written(const Build& build) noexcept {
+    return build.flash_mla ? kF16 : kF32;
+}
+
+FlashKernels flash_kernels(const cpu::AttentionShape& shape, const char* suffix, const Build& build,
                            const tsr_device_info& device) noexcept {
-    if (build.flash_mla) {
-        FlashKernels kernels = kernels_on_tensor_cores(shape, build, device);
-        kernels.tensor_cores = kernels.large.name != nullptr;
-        return kernels;
-    }
-    return build.flash_mla_f32 ? kernels_in_f32(shape, keys, values, build) : FlashKernels{};
+    if (!suffix || (!build.flash_mla && !build.flash_mla_f32)) return {};
+    FlashKernels kernels =
+        build.flash_mla ? kernels_on_tensor_cores(shape, std::string_view(suffix) == kFlashDecoded, build, device)
+                        : kernels_in_f32(shape, suffix, build);
+    kernels.tensor_cores = build.flash_mla && kernels.large.name;
+    kernels.suffix = suffix;
+    return kernels;
 }
 
 }  // namespace tessera::cuda_ops

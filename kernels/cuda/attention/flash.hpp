@@ -12,10 +12,10 @@ namespace tessera::cuda_ops {
 
 // A kernel, by its tile (kernels/flash_tiles.hpp).
 struct FlashKernel {
-    const char* name;  // without the suffix of the cache's type; nullptr: none
+    const char* name;  // without FlashKernels::suffix; nullptr: none
     int32_t rows, tokens, threads;
-    int32_t shared_bytes, decoded_shared_bytes;  // of a block; the second: of the kernel that decodes the cache
-    int32_t blocks;                              // of a multiprocessor
+    uint32_t shared_bytes;  // of a block
+    int32_t blocks;         // of a multiprocessor
     const cuda::Module* module;
 };
 
@@ -24,15 +24,18 @@ struct FlashKernel {
 struct FlashKernels {
     FlashKernel small{}, large{};
     bool tensor_cores = false;
-    FlashKernel large_decoded{};  // instead of `large` where the cache is decoded; nameless: the same
+    const char* suffix = "";  // of the names: how rows of keys and values are read
 };
 
-// keys, values: types of the cache (of prefixes twice the same).
-FlashKernels flash_kernels(const cpu::AttentionShape& shape, tsr_type keys, tsr_type values, const Build& build,
-                           const tsr_device_info& device) noexcept;
+// What names of kernels that read a cache end with. `direct`: rows of keys and values are of one type and lie at
+// multiples of 16 bytes. nullptr: no kernel reads such a mixture.
+const char* flash_suffix(const Build& build, tsr_type keys, tsr_type values, bool direct) noexcept;
+// Of rows that kernels before wrote: f16 for tensor cores, else f32.
+const char* flash_suffix_of_written(const Build& build) noexcept;
+inline constexpr const char* kFlashDecoded = "_decoded";  // to f16, for tensor cores
 
-// Which kernels in f32 read rows of a type; nullptr for those of a mixture, which none reads.
-const char* flash_f32_suffix(tsr_type keys, tsr_type values) noexcept;
+FlashKernels flash_kernels(const cpu::AttentionShape& shape, const char* suffix, const Build& build,
+                           const tsr_device_info& device) noexcept;
 
 // How many heads share keys.
 inline int64_t group_of(const cpu::AttentionShape& shape) noexcept {
