@@ -105,6 +105,8 @@ constexpr Form kPromptForms[] = {{"plain 64", 2, 1, 64, 64, 0},
                                  {"prefix 576/512", 3, 0, 576, 512, 0}};
 // Of many heads a few rows are many tiles.
 constexpr Form kManyHeads = {"prefix 576/512, 128 heads", 128, 0, 576, 512, 0};
+// Of which each does not begin at a multiple of 32 elements.
+constexpr Form kOddHeads = {"plain 48/24", 4, 2, 48, 24, 0};
 constexpr int64_t kProjectedRope = 32, kProjectedRopeLarge = 64;
 constexpr Form kProjectedHeads = {"projected 128, 16 heads", 16, 0, 192, 128, 128};
 constexpr Form kProjectedManyHeads = {"projected 64, 128 heads", 128, 0, 64, 64, 64};
@@ -251,6 +253,7 @@ void attention_cases(const std::string& op, const Use& use) {
                    {.range = TSR_RANGE_PROMPT_ROWS});
     attention_case(op, kManyHeads, Batch(model_batches()[0]), TSR_TYPE_F16, TSR_TYPE_F32, use);
     attention_case(op, kManyHeads, Batch({{70, 4}, {65, 2}}), TSR_TYPE_F16, TSR_TYPE_F32, use);
+    attention_case(op, kOddHeads, Batch({{70, 4}, {65, 2}}), TSR_TYPE_F16, TSR_TYPE_F32, use);
     attention_case(op, kProjectedHeads, Batch({{66, 2}, {5, 1}}), TSR_TYPE_F16, TSR_TYPE_F16, use);
     attention_case(op, kProjectedManyHeads, Batch({{9, 2}, {5, 1}}), TSR_TYPE_F16, TSR_TYPE_F16, use);
     for (const Windows& of : kWindows) {

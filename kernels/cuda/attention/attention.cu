@@ -39,7 +39,7 @@ SIMT_DEVICE void load_tile(const Shared& s, int type, const char* first, int64_t
     for (int i = static_cast<int>(thread_index().x); i < count * pieces; i += kThreads) {
         const int token = i / pieces, piece = i % pieces;
         float* to = s.tile + token * s.tile_row + padded(piece * kPiece);
-        decode_piece(type, first + token * stride, offset / kPiece + piece, minimum(kPiece, n - piece * kPiece),
+        decode_piece(type, first + token * stride, offset + piece * kPiece, minimum(kPiece, n - piece * kPiece),
                      [&](int e, float value) { to[e] = value; });
     }
 }

@@ -15,31 +15,32 @@ inline constexpr int kPiece = 32;
 #define TESSERA_CACHED_BLOCKS(X) \
     X(Q8_0, Q8_0) X(Q6_0, Q6_0) X(Q5_0, Q5_0) X(Q5_1, Q5_1) X(Q4_0, Q4_0) X(Q4_1, Q4_1) X(IQ4_NL, Iq4Nl)
 
-// Calls store(i, value) for the first `count` elements of a piece of a row.
+// Calls store(i, value) for `count` elements of a row, kPiece at most, from element `first` on: a multiple of kPiece in
+// a type with blocks.
 template <class Store>
-SIMT_DEVICE void decode_piece(int type, const char* row, int piece, int count, Store&& store) {
+SIMT_DEVICE void decode_piece(int type, const char* row, int first, int count, Store&& store) {
     switch (type) {
         case TSR_TYPE_F32: {
-            const auto* from = reinterpret_cast<const float*>(row) + piece * kPiece;
+            const auto* from = reinterpret_cast<const float*>(row) + first;
             for (int i = 0; i < count; ++i) store(i, from[i]);
             return;
         }
         case TSR_TYPE_F16: {
-            const auto* from = reinterpret_cast<const simt::half_t*>(row) + piece * kPiece;
+            const auto* from = reinterpret_cast<const simt::half_t*>(row) + first;
             for (int i = 0; i < count; ++i) store(i, simt::to_float(from[i]));
             return;
         }
         case TSR_TYPE_BF16: {
-            const auto* from = reinterpret_cast<const simt::bfloat16_t*>(row) + piece * kPiece;
+            const auto* from = reinterpret_cast<const simt::bfloat16_t*>(row) + first;
             for (int i = 0; i < count; ++i) store(i, simt::to_float(from[i]));
             return;
         }
-#define TESSERA_DECODE(id, Name)                                                            \
-    case TSR_TYPE_##id: {                                                                   \
-        float values[kPiece];                                                               \
-        formats::decode(reinterpret_cast<const formats::Block##Name*>(row)[piece], values); \
-        for (int i = 0; i < kPiece; ++i) store(i, values[i]);                               \
-        return;                                                                             \
+#define TESSERA_DECODE(id, Name)                                                                     \
+    case TSR_TYPE_##id: {                                                                            \
+        float values[kPiece];                                                                        \
+        formats::decode(reinterpret_cast<const formats::Block##Name*>(row)[first / kPiece], values); \
+        for (int i = 0; i < kPiece; ++i) store(i, values[i]);                                        \
+        return;                                                                                      \
     }
             TESSERA_CACHED_BLOCKS(TESSERA_DECODE)
 #undef TESSERA_DECODE

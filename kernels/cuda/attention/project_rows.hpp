@@ -45,7 +45,7 @@ SIMT_DEVICE void copy_unprojected(const Projection& p, const LatentPage& page, i
             for (int e = 0; e < count; ++e) to[piece * kPiece + e] = convert(simt::bits_as<float>(0x7FFFFFFFu));
             continue;
         }
-        decode_piece(p.type, latent_row(p, page, token), p.latent / kPiece + piece, count,
+        decode_piece(p.type, latent_row(p, page, token), p.latent + piece * kPiece, count,
                      [&](int e, float value) { to[piece * kPiece + e] = convert(value); });
     }
 }
