@@ -76,6 +76,9 @@ class Lowerer {
         for (const Node& node : model_.nodes()) {
             Choice choice = choose_for_model(node, caches);
             if (!choice.feasible()) refuse(node, choice);
+            for (const Value value : node.outputs) {
+                if (value) written_on_[model_.storage_of(value)] = choice.device;
+            }
             report(node, choice);
             emit(model_, node, choice, mapping);
         }
@@ -93,7 +96,7 @@ class Lowerer {
     // With every part of the node where its weights are; if that cannot be, with those that cannot be computed there on
     // other devices.
     Choice choose_for_model(const Node& node, const CacheDevices& caches) {
-        const DeviceIndex inherited = placement_.device_of_layer(node.layer);
+        const DeviceIndex inherited = inherited_device(node);
         Choice best = choose(model_, node, inherited, caches);
         if (best.feasible()) return best;
         moving_ = true;
@@ -104,6 +107,16 @@ class Lowerer {
             if (r.candidate == kAnotherDevice) best.rejected.push_back(std::move(r));
         }
         return best;
+    }
+
+    // The layer's; of a node between the embedding and the layers, that of what it reads.
+    DeviceIndex inherited_device(const Node& node) const {
+        if (node.layer >= 0) return placement_.device_of_layer(node.layer);
+        for (const Value value : node.inputs) {
+            if (!value) continue;
+            if (const auto at = written_on_.find(model_.storage_of(value)); at != written_on_.end()) return at->second;
+        }
+        return 0;
     }
 
     Choice choose(const Graph& graph, const Node& node, DeviceIndex inherited, const CacheDevices& caches) {
@@ -476,6 +489,7 @@ class Lowerer {
     const ScheduleOptions& options_;
     NodeDevices where_;
     LoweredGraph result_;
+    std::map<StorageId, DeviceIndex> written_on_;  // of the model, so far
     std::set<std::pair<std::string, DeviceIndex>> noted_;
     std::map<std::string, Decided> decided_;  // by same_problem
     bool moving_ = false;                     // nodes may run elsewhere than where their weights are
