@@ -73,6 +73,22 @@ if(bundled AND 61 IN_LIST archs AND 80 IN_LIST archs)
         --gpu 6.1:2GiB -- "$<TARGET_FILE:cuda_bundled_test>" "--gtest_filter=*/mla_0_f16:*/mla_1_bf16:*/mla_2_q8_0:*/mla_3_q4_0")
     set_tests_properties(${bundled_tests} cuda_bundled_pascal PROPERTIES TIMEOUT 600)
 endif()
+# The models of tests/goldens.
+if(61 IN_LIST archs AND 80 IN_LIST archs)
+    add_executable(cuda_goldens_test goldens_test.cpp)
+    target_link_libraries(cuda_goldens_test PRIVATE tessera_options tessera_session GTest::gtest GTest::gtest_main)
+    target_compile_definitions(cuda_goldens_test PRIVATE TSR_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TSR_GOLDENS="${TSR_GOLDENS}"
+        TSR_PLUGIN_DIR="${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}")
+    add_dependencies(cuda_goldens_test tessera_plugins)
+    # Cards without tensor cores have other products, and the same attention of small heads: a model of each kind is enough.
+    set(models_8.6 "*")
+    set(models_6.1 "*gpt_oss:*gemma3:*mimo2:*v3_groups:*qwen3moe_norm:*glm4moe:*minimax_m2:*granitemoe:*qwen2")
+    foreach(card 8.6 6.1)
+        add_test(NAME cuda_goldens_${card} COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}"
+            --gpu ${card}:2GiB -- "$<TARGET_FILE:cuda_goldens_test>" "--gtest_filter=${models_${card}}")
+        set_tests_properties(cuda_goldens_${card} PROPERTIES TIMEOUT 900 LABELS slow FAIL_REGULAR_EXPRESSION "SKIPPED")
+    endforeach()
+endif()
 if(80 IN_LIST archs)
     # Older drivers do not read PTX of this compiler, and it is said.
     add_test(NAME cuda_run_older_driver COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 13.0:24GiB:ptx=7.8 --

@@ -1,13 +1,11 @@
 // Logits against those that public implementations computed (tests/goldens/README.md).
-#include "core/gguf/reader.hpp"
+#include "tests/goldens/golden.hpp"
 #include "tests/goldens/golden_models.hpp"
-#include "tests/support.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -16,41 +14,9 @@ namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <typename T>
-std::vector<T> values(const gguf::GgufFile& file, const char* name) {
-    const gguf::TensorEntry& tensor = file.tensor(name);
-    std::vector<T> result(tensor.bytes / sizeof(T));
-    file.read(tensor, 0, std::as_writable_bytes(std::span(result)));
-    return result;
-}
-
-struct Golden {
-    explicit Golden(const fs::path& path)
-        : file(gguf::GgufFile::open(path)),
-          model(fs::path(TSR_GOLDENS) / std::string(file.metadata().get_string("golden.model"))),
-          tokens(values<int32_t>(file, "tokens")),
-          positions(values<int32_t>(file, "positions")),
-          logits(values<float>(file, "logits")),
-          top1(values<int32_t>(file, "top1")),
-          margin(values<float>(file, "margin")),
-          router_margin(file.find_tensor("router_margin") ? values<float>(file, "router_margin")
-                                                          : std::vector<float>(tokens.size(), 1.0f)) {
-        for (const float value : logits) largest = std::max(largest, std::abs(value));
-    }
-
-    gguf::GgufFile file;
-    fs::path model;
-    std::vector<int32_t> tokens, positions;
-    std::vector<float> logits;
-    std::vector<int32_t> top1;
-    std::vector<float> margin, router_margin;
-    float largest = 0;
-};
-
-bool has_latent_attention(const fs::path& model) {
-    return read_model_info(gguf::GgufFile::open(model), Registry::of_tables({})).latent_attention;
-}
+using test::Golden;
+using test::has_latent_attention;
+using test::logits_of;
 
 struct Variant {
     const char* name;
@@ -73,22 +39,6 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
 }
 
 class Goldens : public testing::TestWithParam<Case> {};
-
-// Feeds the run in steps of uneven length (prompt and generation rows both), with logits of every row.
-std::vector<std::vector<float>> run(Engine& engine, const std::vector<int32_t>& tokens) {
-    std::vector<std::vector<float>> logits;
-    const SequenceId sequence = engine.cache().create();
-    const size_t singles = std::min<size_t>(tokens.size() / 4, 24);
-    for (size_t at = 0; at < tokens.size();) {
-        const size_t left = tokens.size() - at;
-        const size_t count =
-            left <= singles ? 1 : std::min<size_t>({left - singles, engine.max_rows(), at == 0 ? 7u : ~0u});
-        const BatchEntry entry{sequence, std::span(tokens).subspan(at, count), true, true};
-        for (const auto row : engine.step({&entry, 1})) logits.emplace_back(row.begin(), row.end());
-        at += count;
-    }
-    return logits;
-}
 
 TEST_P(Goldens, LogitsAgree) {
     const Variant& variant = GetParam().variant;
@@ -113,40 +63,8 @@ TEST_P(Goldens, LogitsAgree) {
         EXPECT_EQ(plugin, variant.plugin) << model.engine->plan().graph.nodes()[node.node].name << " on " << plugin;
     }
 
-    const auto logits = run(*model.engine, golden.tokens);
-    ASSERT_EQ(logits.size(), golden.tokens.size());
-    const size_t vocabulary = logits.front().size();
-    double worst = 0;
-    size_t worst_at = 0;
-    for (size_t i = 0; i < golden.positions.size(); ++i) {
-        const auto position = static_cast<size_t>(golden.positions[i]);
-        if (golden.router_margin[position] < 1e-3f) continue;
-        for (size_t k = 0; k < vocabulary; ++k) {
-            const double difference = std::abs(logits[position][k] - golden.logits[i * vocabulary + k]);
-            ASSERT_FALSE(std::isnan(difference)) << "position " << position << ", token " << k;
-            if (difference > worst) {
-                worst = difference;
-                worst_at = position;
-            }
-        }
-    }
-    size_t left_out = 0, compared = 0;
-    for (size_t position = 0; position < golden.tokens.size(); ++position) {
-        if (golden.router_margin[position] < 1e-3f) {
-            ++left_out;
-        } else if (golden.margin[position] > 2 * variant.tolerance * golden.largest) {
-            const auto best = std::ranges::max_element(logits[position]) - logits[position].begin();
-            EXPECT_EQ(best, golden.top1[position]) << "position " << position;
-            ++compared;
-        }
-    }
-    RecordProperty("difference_of_largest_logit", std::to_string(worst / golden.largest));
-    std::printf(
-        "    largest difference %.2e of the largest logit (limit %.0e) at position %zu; top-1 equal at %zu of %zu\n",
-        worst / golden.largest, variant.tolerance, worst_at, compared, golden.tokens.size());
-    EXPECT_LE(worst, variant.tolerance * golden.largest) << "at position " << worst_at;
-    EXPECT_LE(left_out * 20, golden.tokens.size());
-    EXPECT_GE(compared * 2, golden.tokens.size());
+    const auto logits = logits_of(*model.engine, golden.tokens);
+    test::expect_recorded(golden, logits, variant.tolerance);
 }
 
 std::vector<Case> cases() {
@@ -257,7 +175,7 @@ TEST_P(ThreadCounts, OneToEightGiveTheSameBits) {
                 options.hadamard_keys = *mla == '2';
                 if (latent) options.lowerings["mla_attention"] = mla;
                 test::LoadedModel model(golden.model, options, test::plugins_up_to(plugin));
-                const auto logits = run(*model.engine, golden.tokens);
+                const auto logits = logits_of(*model.engine, golden.tokens);
                 if (threads == 1) first = logits;
                 EXPECT_EQ(logits, first) << plugin << ", -mla " << mla << ", " << threads << " threads";
             }
@@ -286,7 +204,7 @@ TEST(GoldensInHadamardsBasis, GroupedQueriesAgree) {
             options.hadamard_keys = keys;
             options.hadamard_values = values;
             test::LoadedModel model(golden.model, options, test::plugins_up_to("reference"));
-            const auto logits = run(*model.engine, golden.tokens);
+            const auto logits = logits_of(*model.engine, golden.tokens);
             if (!keys && !values) {
                 plain = logits;
                 continue;
