@@ -155,7 +155,7 @@ class Convert(unittest.TestCase):
         write_checkpoint(self.path, tensors(), CONFIG | {"architectures": ["DeepseekV3ForCausalLM"]})
         self.refused("give --pre", "kimi-k2")
         (self.path / "tokenizer.json").unlink()
-        self.refused("tokenizer.json is missing", more=["--pre", "kimi-k2"])
+        self.refused("tokenizer.json is missing, and so is tokenizer.model", more=["--pre", "kimi-k2"])
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ import types
 
 import numpy as np
 
+from conversion.errors import Unsupported
+from conversion.layouts import layout_of
+
 # Parts of models of several modalities whose text is converted alone, and tensors that can be computed.
-OTHERS = re.compile(r"^(model\.)?(vision|visual|audio|mm_|multi_modal_projector|image_newline)|rotary_emb\.inv_freq$")
-SCALE = "_scale_inv"  # of fp8: a number for each block of 128 x 128
-PLAIN = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F8_E4M3": "u1"}
-
-
-class Unsupported(Exception):
-    """What of the checkpoint cannot be converted."""
+OTHERS = re.compile(r"^(model\.)?(vision|visual|audio|mm_|multi_modal_projector|image_newline)|rotary_emb\.inv_freq$|\.activation_scale$")
+SCALE = "_scale_inv"  # of fp8: a number for each block of 128 x 128, or one for the matrix
+PLAIN = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F8_E4M3": "u1", "U8": "u1"}
 
 
 def fp8_values():
@@ -33,7 +32,7 @@ FP8 = fp8_values()
 
 
 def unified(name):
-    """A tensor's name as `transformers` has it, without the prefixes of the whole model."""
+    """A tensor's name without the prefixes of the whole model, and with one name for experts and their matrices."""
     name = name.removeprefix("language_model.").removeprefix("model.").removeprefix("language_model.")
     if ".block_sparse_moe." in name:
         name = name.replace(".block_sparse_moe.", ".mlp.")
@@ -43,17 +42,24 @@ def unified(name):
 
 
 class Checkpoint:
-    """Maps names to arrays. `config`: config.json with defaults; `left_out`: names that no text model has."""
+    """Maps names, as `transformers` has them, to arrays; of type U8 as they are, others as f32.
+
+    `config`: config.json with defaults; `left_out`: names that no text model has."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.places, self.left_out = {}, []
+        self.config = read_config(self.folder / "config.json")
+        layout = layout_of(self.config.architectures)
+        self.renames = [(re.compile(theirs), ours) for theirs, ours in layout.names]
+        self.turned = re.compile(layout.turned or "$^")
         files = sorted(self.folder.glob("*.safetensors"))
         if not files:
             raise Unsupported(f"{folder}: no *.safetensors there")
         for path in files:
             self._index(path)
-        self.config = read_config(self.folder / "config.json")
+        if not hasattr(self.config, "tie_word_embeddings"):
+            self.config.tie_word_embeddings = "lm_head.weight" not in self.places
 
     def _index(self, path):
         with open(path, "rb") as file:
@@ -69,7 +75,12 @@ class Checkpoint:
                 continue
             if entry["dtype"] not in PLAIN:
                 raise Unsupported(f"{path}: {name} is {entry['dtype']}; {', '.join(PLAIN)} are read")
-            self.places[unified(name)] = (path, 8 + size + entry["data_offsets"][0], entry)
+            self.places[self._renamed(unified(name))] = (path, 8 + size + entry["data_offsets"][0], entry)
+
+    def _renamed(self, name):
+        for theirs, ours in self.renames:
+            name = theirs.sub(ours, name)
+        return name
 
     def __contains__(self, name):
         return name in self.places
@@ -79,9 +90,13 @@ class Checkpoint:
 
     def __getitem__(self, name):
         values = self._raw(name)
+        if self.turned.search(name):
+            values = values.swapaxes(-1, -2)
         if name + SCALE not in self.places:
             return values
         scale = self._raw(name + SCALE)
+        if scale.size == 1:
+            return values * scale.reshape(())
         blocks = np.repeat(np.repeat(scale, 128, 0)[:values.shape[0]], 128, 1)[:, :values.shape[1]]
         return values * blocks
 
@@ -90,6 +105,8 @@ class Checkpoint:
         raw = np.memmap(path, PLAIN[entry["dtype"]], "r", offset, tuple(entry["shape"]) or (1,))
         if entry["dtype"] == "BF16":
             return (raw.astype(np.uint32) << 16).view(np.float32)
+        if entry["dtype"] == "U8":
+            return raw
         return FP8[raw] if entry["dtype"] == "F8_E4M3" else raw.astype(np.float32)
 
 
@@ -98,6 +115,8 @@ def rope_of(config):
     rope = dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
     rope.setdefault("rope_theta", config.get("rope_theta", 10000.0))
     rope["rope_type"] = rope.get("rope_type") or rope.pop("type", None) or "default"
+    if rope["rope_type"] == "mrope":  # of text, all sections have the same position
+        rope["rope_type"] = "default"
     if rope["rope_type"] == "yarn":
         rope = dict(beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=0.0) | rope
     if "partial_rotary_factor" in config:
@@ -109,14 +128,32 @@ def read_config(path):
     """The text model's part, with what `transformers` takes where a file says nothing."""
     whole = json.loads(path.read_text())
     config = whole | whole.get("text_config", {})
+    config["architectures"] = whole.get("architectures") or config.get("architectures") or []
+    layout = layout_of(config["architectures"])
+    config = layout.defaults | config
+    if layout.complete:
+        layout.complete(config)
     config.setdefault("rms_norm_eps", 1e-6)
-    config.setdefault("tie_word_embeddings", False)
     config.setdefault("num_key_value_heads", config.get("num_attention_heads"))
     config.setdefault("n_group", None)
     config.setdefault("topk_group", None)
     if "kv_lora_rank" in config:
         config.setdefault("q_lora_rank", None)
         config.setdefault("v_head_dim", config["hidden_size"] // config["num_attention_heads"])
-    config["rope_parameters"] = rope_of(config)
-    config["architectures"] = whole.get("architectures") or config.get("architectures") or []
+    if "full_attention" not in (config.get("rope_parameters") or {}):
+        config["rope_parameters"] = rope_of(config)
+    complete_windows(config)
     return types.SimpleNamespace(**config)
+
+
+def complete_windows(config):
+    """`layer_types`, and no window where no layer has it."""
+    if config.get("use_sliding_window") is False:
+        config["sliding_window"] = None
+    if not config.get("sliding_window"):
+        return
+    first = config.get("max_window_layers")
+    if "layer_types" not in config and first is not None:
+        config["layer_types"] = ["sliding_attention" if i >= first else "full_attention" for i in range(config["num_hidden_layers"])]
+    if "sliding_attention" not in config.get("layer_types", ["sliding_attention"]):
+        config["sliding_window"] = None

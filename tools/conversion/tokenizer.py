@@ -3,7 +3,8 @@ import json
 
 import gguf
 
-from conversion.checkpoint import Unsupported
+from conversion.errors import Unsupported
+from conversion.sentencepiece import add_sentencepiece
 
 
 def is_bytes(part):
@@ -13,15 +14,19 @@ def is_bytes(part):
 
 
 def add_tokenizer(w, folder, pre, size):
-    """Byte-level BPE. `pre`: tokenizer.ggml.pre. Ids without a token become unused ones."""
+    """Byte-level BPE, or the pieces of SentencePiece. `pre`: tokenizer.ggml.pre, or what gives it where there is one. Ids without a token become unused ones."""
     path = folder / "tokenizer.json"
-    if not path.exists():
-        raise Unsupported(f"{path} is missing; byte-level BPE of the library tokenizers is read (a tokenizer of tiktoken or "
-                          "SentencePiece has to be converted to it first, or its keys be taken from another file)")
-    told = json.loads(path.read_text())
+    told = json.loads(path.read_text()) if path.exists() else {"model": {}}
     model = told["model"]
+    if not (is_bytes(told.get("pre_tokenizer")) or is_bytes(told.get("decoder"))) and (folder / "tokenizer.model").exists():
+        add_sentencepiece(w, folder, size)
+        return
+    if not path.exists():
+        raise Unsupported(f"{path} is missing, and so is tokenizer.model; byte-level BPE of the library tokenizers and BPE of SentencePiece "
+                          "are read (a tokenizer of tiktoken has to be converted to the first, or its keys be taken from another file)")
     if model.get("type", "BPE") != "BPE" or not (is_bytes(told.get("pre_tokenizer")) or is_bytes(told.get("decoder"))):
-        raise Unsupported(f"{path}: byte-level BPE is read, this is {model.get('type')} with other pieces")
+        raise Unsupported(f"{path}: byte-level BPE is read, this is {model.get('type')} with other pieces; those of SentencePiece are read "
+                          "from tokenizer.model")
     tokens, types = [f"[PAD{i}]" for i in range(size)], [gguf.TokenType.UNUSED] * size
 
     def put(text, place, kind):
@@ -34,7 +39,7 @@ def add_tokenizer(w, folder, pre, size):
     for one in told.get("added_tokens", []):
         put(one["content"], one["id"], gguf.TokenType.CONTROL if one["special"] else gguf.TokenType.USER_DEFINED)
     w.add_tokenizer_model("gpt2")
-    w.add_tokenizer_pre(pre)
+    w.add_tokenizer_pre(pre() if callable(pre) else pre)
     w.add_token_list(tokens)
     w.add_token_types(types)
     w.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in model["merges"]])

@@ -20,7 +20,7 @@ class Family:
     shifted: bool = False      # norms are 1 + the weight; files hold the sum
     pattern: bool = True       # converters write which layers have a window
     kv_heads: object = None    # of each layer, what makes it of a config
-    # Keys beside those that all have: name after the prefix, what makes it of a config.
+    # Keys beside those that all have: name after the prefix, what makes it of a config; None: there is no key.
     keys: dict = field(default_factory=dict)
 
 
@@ -75,6 +75,7 @@ FAMILIES = {
     "minicpm3": Family("minicpm3", "MiniCPM3", "llama-bpe", PLAIN, latent=True, bare=True),
     "youtu": latent("deepseek2", "Youtu", "youtu", LLAMA3),
     "llama": Family("llama", "Llama", "llama-bpe", LLAMA3, neighbours=True),
+    "internlm2": Family("internlm2", "InternLM2", "default", PLAIN, neighbours=True),  # is not recorded: the graph of llama
     "mixtral": Family("llama", "Mixtral", "llama-bpe", LLAMA3, neighbours=True),
     "qwen3": Family("qwen3", "Qwen3", "qwen2", QWEN),
     "qwen3moe": Family("qwen3moe", "Qwen3Moe", "qwen2", QWEN),
@@ -105,7 +106,7 @@ FAMILIES = {
         "expert_group_count": lambda c: c.n_group, "expert_group_used_count": lambda c: c.topk_group}),
     "granite": Family("granite", "Granite", "refact", PLAIN, neighbours=True, keys=SCALES),
     "granitemoe": Family("granitemoe", "GraniteMoeShared", "refact", PLAIN, neighbours=True, keys=SCALES | {
-        "expert_shared_feed_forward_length": lambda c: c.shared_intermediate_size}),
+        "expert_shared_feed_forward_length": lambda c: c.shared_intermediate_size or None}),
     "mistral3": Family("mistral3", "Ministral3", "tekken", PLAIN, neighbours=True, keys={
         "rope.scaling.type": lambda c: "yarn",
         "rope.scaling.factor": lambda c: float(c.rope_parameters["factor"]),
@@ -121,8 +122,8 @@ FAMILIES = {
         "rope.scaling.original_context_length": lambda c: c.rope_parameters["original_max_position_embeddings"]}),
     "gemma3": Family("gemma3", "Gemma3", "default", ("<pad>", "<eos>", "<bos>", "<unk>"), config="Gemma3Text", norms=NORMS_GEMMA,
                      shifted=True, pattern=False, keys={
-        "rope.scaling.type": lambda c: "linear",
-        "rope.scaling.factor": lambda c: float(c.rope_parameters["full_attention"]["factor"])}),
+        "rope.scaling.type": lambda c: "linear" if "factor" in c.rope_parameters["full_attention"] else None,
+        "rope.scaling.factor": lambda c: c.rope_parameters["full_attention"].get("factor")}),
     # Layers with a window have twice the KV heads.
     "mimo2": Family("mimo2", "MiMoV2Flash", "qwen2", QWEN, sigmoid=True,
                     kv_heads=lambda c: [c.num_key_value_heads * (2 if kind == "sliding_attention" else 1) for kind in c.layer_types],

@@ -53,6 +53,13 @@ class Matrices:
         parts = [self.encode(name, self.take(source)) for source in sources]
         self.writer.add_tensor(name, np.stack([data for data, _ in parts]), raw_dtype=parts[0][1])
 
+    def mxfp4(self, name, blocks, scales):
+        """Blocks of 32: 16 bytes of two values each and an exponent, of which checkpoints keep values i and i + 1 in a byte, files i and i + 16."""
+        low, high = blocks & 15, blocks >> 4
+        codes = np.stack([low, high], -1).reshape(*blocks.shape[:-1], 32)
+        data = np.concatenate([scales[..., None], codes[..., :16] | codes[..., 16:] << 4], -1)
+        self.writer.add_tensor(name, data.reshape(*data.shape[:-2], -1), raw_dtype=gguf.GGMLQuantizationType.MXFP4)
+
     def bias(self, name, source):
         """If the model has it."""
         if source in self.state:
@@ -110,6 +117,8 @@ def write_indexer(m, source, block):
 def write_attention_plain(m, c, source, block, case):
     family = FAMILIES[case["family"]]
     reorder = family.neighbours and not family.interleaved
+    if source + "wqkv.weight" in m.state:
+        write_grouped_qkv(m, c, source, block)
     for kind, write in (("weight", m.half), ("bias", m.full)):
         if f"{source}qkv_proj.{kind}" in m.state:
             write(f"{block}attn_qkv.{kind}", m.take(f"{source}qkv_proj.{kind}"))
@@ -131,6 +140,16 @@ def write_attention_plain(m, c, source, block, case):
         for norm in (f"{source}{part}_norm.weight", f"{source}{name}_layernorm.weight"):
             if norm in m.state:
                 m.full(f"{block}attn_{part}_norm.weight", m.take(norm))
+
+
+def write_grouped_qkv(m, c, source, block):
+    """As InternLM2 has them: for each KV head its heads of queries, then of k and v one."""
+    heads, kv_heads = c.num_attention_heads, c.num_key_value_heads
+    whole = m.take(source + "wqkv.weight")
+    groups = whole.reshape(kv_heads, heads // kv_heads + 2, -1, whole.shape[1])
+    for part, values, count in (("q", groups[:, :-2], heads), ("k", groups[:, -2], kv_heads), ("v", groups[:, -1], 0)):
+        rows = values.reshape(-1, whole.shape[1])
+        m.half(f"{block}attn_{part}.weight", pair_neighbours(rows, count) if count else rows)
 
 
 def write_ffn(m, source, block, case):
@@ -161,6 +180,9 @@ def write_ffn(m, source, block, case):
 
 def write_experts(m, source, block, case):
     """In checkpoints a matrix for each expert; in memory one of all, and gate and up together."""
+    if source + "gate_up_proj_blocks" in m.state:
+        write_mxfp4_experts(m, source, block)
+        return
     if source + "gate_up_proj" not in m.state:
         count = 0
         while f"{source}{count}.up_proj.weight" in m.state:
@@ -189,6 +211,14 @@ def write_biased_experts(m, source, block, both):
         m.full(f"{block}ffn_{part}_exps.bias", biases[..., first::2])
     m.half(block + "ffn_down_exps.weight", down.transpose(0, 2, 1))
     m.full(block + "ffn_down_exps.bias", m.take(source + "down_proj_bias"))
+
+
+def write_mxfp4_experts(m, source, block):
+    """As gpt-oss is published: rows are outputs, those of gate and up in turn."""
+    for part, theirs, rows in (("gate", "gate_up", slice(0, None, 2)), ("up", "gate_up", slice(1, None, 2)), ("down", "down", slice(None))):
+        blocks, scales, bias = (m.take(f"{source}{theirs}_proj_{kind}") for kind in ("blocks", "scales", "bias"))
+        m.mxfp4(f"{block}ffn_{part}_exps.weight", blocks[:, rows], scales[:, rows])
+        m.full(f"{block}ffn_{part}_exps.bias", bias[:, rows])
 
 
 def dense_layers(c):
@@ -265,6 +295,21 @@ def llama3_rope_factors(c, head_dim):
     return (1.0 / ((1.0 - smooth) / rope["factor"] + smooth)).astype(np.float32)
 
 
+def add_rope_scaling(w, m, c, family):
+    """Of architectures that say nothing of their own about it."""
+    rope = c.rope_parameters
+    if rope.get("rope_type") == "llama3":
+        m.constant("rope_freqs.weight", llama3_rope_factors(c, getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads))
+    if rope.get("rope_type") == "yarn" and "rope.scaling.type" not in family.keys:
+        assert rope.get("mscale", 1.0) == 1.0 and not rope.get("mscale_all_dim") and "attention_factor" not in rope
+        w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        w.add_rope_scaling_factor(rope["factor"])
+        w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        if (rope["beta_fast"], rope["beta_slow"]) != (32, 1):
+            w.add_rope_scaling_yarn_beta_fast(rope["beta_fast"])
+            w.add_rope_scaling_yarn_beta_slow(rope["beta_slow"])
+
+
 def add_key(w, key, value):
     kinds = {bool: w.add_bool, float: w.add_float32, int: w.add_uint32, str: w.add_string}
     kinds[type(value)](key, value)
@@ -333,12 +378,13 @@ def write_file(w, m, c, case, add_tokens):
             w.add_key_length(c.head_dim)
             w.add_value_length(getattr(c, "v_head_dim", c.head_dim))
     for key, value in FAMILIES[family].keys.items():
-        add_key(w, f"{arch}.{key}", value(c))
+        if (said := value(c)) is not None:
+            add_key(w, f"{arch}.{key}", said)
+    if not FAMILIES[family].latent:
+        add_rope_scaling(w, m, c, FAMILIES[family])
     if FAMILIES[family].neighbours and "rope.dimension_count" not in FAMILIES[family].keys:
         head_dim = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
         w.add_rope_dimension_count(head_dim)
-        if c.rope_parameters["rope_type"] == "llama3":
-            m.constant("rope_freqs.weight", llama3_rope_factors(c, head_dim))
     if experts and family == "qwen3moe" and not c.norm_topk_prob:
         # Converters write no key here and runtimes normalise; the key says that this model does not.
         w.add_expert_weights_norm(False)

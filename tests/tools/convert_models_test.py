@@ -1,0 +1,278 @@
+"""convert_models_test.py SOURCE PROGRAM GOLDENS: each golden model, written as its publisher would, becomes the same file again.
+
+Equal tensors and keys are equal logits: those that tests/goldens record, which every golden model meets."""
+
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import gguf
+import numpy as np
+
+import published
+
+SOURCE, PROGRAM, GOLDENS = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], pathlib.Path(sys.argv[3])
+sys.argv[1:] = []
+sys.path.append(str(SOURCE / "tools"))
+loader = importlib.machinery.SourceFileLoader("convert_tool", str(SOURCE / "tools/convert"))
+tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("convert_tool", loader))
+sys.dont_write_bytecode = True
+loader.exec_module(tool)
+from cases import CASES  # noqa: E402 (the tool adds the folder)
+from conversion.errors import Unsupported  # noqa: E402
+
+# Two layouts of latent attention, and gate and up in one tensor: the file has one of them.
+SAME = {"attn_kv_b.weight", "attn_k_b.weight", "attn_v_b.weight", "ffn_gate_up_exps.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight",
+        "attn_qkv.weight", "attn_qkv.bias", "attn_q.weight", "attn_k.weight", "attn_v.weight", "attn_q.bias", "attn_k.bias", "attn_v.bias"}
+LENGTHS = {"attention.key_length", "attention.value_length", "attention.head_count_kv", "attention.key_length_mla", "attention.value_length_mla"}
+
+
+def read(path):
+    reader = gguf.GGUFReader(path)
+    return ({name: field.contents() for name, field in reader.fields.items()},
+            {t.name: t.data for t in reader.tensors})
+
+
+def write_tokenizer(folder, keys):
+    tokens, types = keys["tokenizer.ggml.tokens"], keys["tokenizer.ggml.token_type"]
+    control = [i for i, kind in enumerate(types) if kind == gguf.TokenType.CONTROL]
+    (folder / "tokenizer.json").write_text(json.dumps({
+        "added_tokens": [{"id": i, "content": tokens[i], "special": True} for i in control], "decoder": {"type": "ByteLevel"},
+        "model": {"type": "BPE", "vocab": {tokens[i]: i for i in range(len(tokens)) if i not in control},
+                  "merges": keys["tokenizer.ggml.merges"]}}))
+
+
+class Models(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.folder.name)
+        self.out = self.path / "model.gguf"
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, change=lambda tensors, config: None):
+        keys, tensors = read(GOLDENS / f"{name}.gguf")
+        arch = keys["general.architecture"]
+        made = published.published_tensors(arch, CASES[name], tensors)
+        config = published.published_config(arch, CASES[name], keys[f"{arch}.attention.layer_norm_rms_epsilon"])
+        change(made, config)
+        published.write_safetensors(self.path / "model.safetensors", made)
+        (self.path / "config.json").write_text(json.dumps(config))
+        write_tokenizer(self.path, keys)
+        return keys, tensors
+
+    def same(self, name):
+        wanted, tensors = self.write(name)
+        case, arch = CASES[name], wanted["general.architecture"]
+        tool.convert(self.path, self.out, "f16", wanted["tokenizer.ggml.pre"])
+        keys, got = read(self.out)
+
+        def counted(names):
+            return {one for one in names if not one.startswith(f"blk.{case['config']['num_hidden_layers']}.")}
+
+        other = case.get("fused") or case.get("layout") in ("joint", "all") and arch != "minicpm3"
+        unequal = {one for one in counted(tensors) ^ set(got) if not (other and one.split(".", 2)[-1] in SAME)}
+        self.assertEqual(unequal, set())
+        for one in counted(tensors) & set(got):
+            if arch == "gemma3" and "norm" in one:  # 1 is taken away and added
+                np.testing.assert_allclose(got[one], tensors[one], atol=1e-6)
+            else:
+                np.testing.assert_array_equal(got[one], tensors[one].reshape(got[one].shape), one)
+        own = {key for key in wanted if key.startswith(arch + ".")} | {key for key in keys if key.startswith(arch + ".")}
+        ignored = {f"{arch}.{key}" for key in LENGTHS} if other else set()
+        if case.get("nextn"):
+            ignored |= {arch + ".block_count", arch + ".nextn_predict_layers"}
+        if case.get("gating_key") is False:
+            ignored.add(arch + ".expert_gating_func")
+        for key in sorted(own - ignored):
+            self.assertIn(key, keys)
+            self.assertIn(key, wanted)
+            if isinstance(wanted[key], float):
+                self.assertAlmostEqual(keys[key] / wanted[key], 1, places=6, msg=key)
+            else:
+                self.assertEqual(keys[key], wanted[key], key)
+        said = subprocess.run([PROGRAM, "inspect", self.out], capture_output=True, text=True)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        _, refuses, why = said.stdout.partition("a run refuses")
+        self.assertFalse(refuses, why)
+
+
+    def refused(self, name, words, change):
+        self.write(name, change)
+        with self.assertRaisesRegex(Unsupported, words):
+            tool.convert(self.path, self.out, "f16", None)
+
+    def test_mxfp4_stays(self):
+        """The values of blocks as the publisher's code has them: the low half of a byte first."""
+        rng = np.random.default_rng(5)
+        wanted = {}
+
+        def pack(made, config):
+            for name in [one for one in made if one.endswith(("gate_up_proj", "down_proj"))]:
+                count, inputs, rows = made.pop(name).shape
+                blocks = rng.integers(0, 256, (count, rows, inputs // 32, 16), dtype=np.uint8)
+                scales = rng.integers(118, 130, (count, rows, inputs // 32), dtype=np.uint8)
+                made |= {name + "_blocks": blocks, name + "_scales": scales}
+                values = np.array([0, .5, 1, 1.5, 2, 3, 4, 6, -0., -.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+                pairs = np.stack([values[blocks & 15], values[blocks >> 4]], -1)
+                wanted[name] = (pairs.reshape(*scales.shape, 32) * np.exp2(scales[..., None] - np.float32(127))).reshape(count, rows, inputs)
+
+        self.write("gpt-oss", pack)
+        tool.convert(self.path, self.out, "q8_0", None)
+        self.assertEqual(read(self.out)[0]["tokenizer.ggml.pre"], "gpt-4o")
+        found = 0
+        for t in gguf.GGUFReader(self.out).tensors:
+            if not t.name.endswith("_exps.weight"):
+                continue
+            self.assertEqual(t.tensor_type, gguf.GGMLQuantizationType.MXFP4)
+            layer, part = t.name.split(".")[1], t.name.split("_")[1]
+            source = f"model.layers.{layer}.mlp.experts."
+            rows = {"gate": slice(0, None, 2), "up": slice(1, None, 2), "down": slice(None)}[part]
+            all_rows = wanted[source + ("down_proj" if part == "down" else "gate_up_proj")]
+            np.testing.assert_array_equal(gguf.quants.dequantize(t.data, t.tensor_type), all_rows[:, rows], t.name)
+            found += 1
+        self.assertEqual(found, 9)
+        said = subprocess.run([PROGRAM, "inspect", self.out], capture_output=True, text=True)
+        self.assertNotIn("a run refuses", said.stdout)
+
+    def test_pieces_of_sentencepiece(self):
+        """tokenizer.model beside a tokenizer.json without bytes as letters, as Gemma 3 has it."""
+        keys, _ = self.write("gemma3")
+        (self.path / "tokenizer.json").write_text(json.dumps({
+            "decoder": {"type": "ByteFallback"}, "model": {"type": "BPE", "vocab": {}, "merges": []},
+            "added_tokens": [{"id": 3, "content": "<turn>", "special": True}, {"id": 9, "content": "<b>", "special": False}]}))
+        pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3), ("spare", 0.0, 4)] + [
+            (f"<0x{byte:02X}>", 0.0, 6) for byte in range(4)] + [("\u2581a", -1.5, 1), ("bb", -2.0, 1)]
+        self.sentencepiece(pieces, 2)
+        tool.convert(self.path, self.out, "f16", None)
+        keys, _ = read(self.out)
+        self.assertEqual(keys["tokenizer.ggml.model"], "llama")
+        self.assertEqual(keys["tokenizer.ggml.tokens"][3:11], ["<turn>", "<0x00>", "<0x01>", "<0x02>", "<0x03>", "\u2581a", "<b>", "[PAD10]"])
+        self.assertEqual(keys["tokenizer.ggml.token_type"][:11], [2, 3, 3, 3, 6, 6, 6, 6, 1, 4, 5])
+        self.assertEqual(keys["tokenizer.ggml.scores"][8], -1.5)
+        self.assertIs(keys["tokenizer.ggml.add_space_prefix"], False)
+        for data, words in ((b"\x0a\xff", "not a model of SentencePiece"), (b"\x0a\x03\x0a\x01", "not a model of SentencePiece")):
+            (self.path / "tokenizer.model").write_bytes(data)
+            with self.assertRaisesRegex(Unsupported, words):
+                tool.convert(self.path, self.out, "f16", None)
+        self.sentencepiece(pieces, 1)
+        with self.assertRaisesRegex(Unsupported, "of type 1; BPE"):
+            tool.convert(self.path, self.out, "f16", None)
+
+    def sentencepiece(self, pieces, kind):
+        def field(number, data):
+            return bytes([number << 3 | 2, len(data)]) + data
+        data = b"".join(field(1, field(1, text.encode()) + b"\x15" + struct.pack("<f", score) + bytes([0x18, type_]))
+                        for text, score, type_ in pieces)
+        (self.path / "tokenizer.model").write_bytes(data + field(2, bytes([0x18, kind])) + field(3, b"\x18\x00"))
+
+    def test_pre_tokenizers_are_the_published_models(self):
+        for name, pre in (("minimax-m2", "minimax-m2"), ("seed-oss", "seed-coder"), ("hunyuan-moe", "hunyuan"), ("exaone4", "exaone4")):
+            self.write(name)
+            tool.convert(self.path, self.out, "f16", None)
+            self.assertEqual(read(self.out)[0]["tokenizer.ggml.pre"], pre)
+        self.refused("granite", "give --pre, for instance refact, dbrx", lambda made, config: None)
+
+    def test_one_matrix_of_grouped_queries(self):
+        """InternLM2's layout, of a model of Llama's shape."""
+        names = {"model.embed_tokens.": "model.tok_embeddings.", "lm_head.": "output.", ".input_layernorm.": ".attention_norm.",
+                 ".post_attention_layernorm.": ".ffn_norm.", ".self_attn.o_proj.": ".attention.wo.", ".mlp.gate_proj.": ".feed_forward.w1.",
+                 ".mlp.down_proj.": ".feed_forward.w2.", ".mlp.up_proj.": ".feed_forward.w3."}
+
+        def rename(made, config):
+            config.update(architectures=["InternLM2ForCausalLM"])
+            del config["rope_scaling"]
+            for i in range(config["num_hidden_layers"]):
+                q, k, v = (made.pop(f"model.layers.{i}.self_attn.{part}_proj.weight") for part in "qkv")
+                width = config["head_dim"]
+                each = config["num_attention_heads"] // config["num_key_value_heads"]
+                made[f"model.layers.{i}.attention.wqkv.weight"] = np.concatenate([np.concatenate([
+                    q[g * each * width:(g + 1) * each * width], k[g * width:(g + 1) * width], v[g * width:(g + 1) * width]])
+                    for g in range(config["num_key_value_heads"])])
+            for name in list(made):
+                for theirs, other in names.items():
+                    if theirs in name:
+                        made[name.replace(theirs, other)] = made.pop(name)
+
+        _, tensors = self.write("llama-gqa", rename)
+        tool.convert(self.path, self.out, "f16", "default")
+        keys, got = read(self.out)
+        self.assertEqual(keys["general.architecture"], "internlm2")
+        self.assertEqual(set(got), set(tensors) - {"rope_freqs.weight"})
+        for name, values in got.items():
+            np.testing.assert_array_equal(values, tensors[name], name)
+
+    def test_text_of_a_model_with_images(self):
+        """Qwen3-VL's layout: experts together and turned."""
+        def join(made, config):
+            text = dict(config)
+            text.pop("architectures")
+            text["rope_scaling"] = dict(type="mrope", mrope_section=[4, 6, 6])
+            config.clear()
+            config.update(architectures=["Qwen3VLMoeForConditionalGeneration"], text_config=text)
+            for i in range(text["num_hidden_layers"]):
+                base = f"model.layers.{i}.mlp.experts."
+                gate, up, down = (np.stack([made.pop(f"{base}{n}.{part}_proj.weight") for n in range(text["num_experts"])]) for part in (
+                    "gate", "up", "down"))
+                made[base + "gate_up_proj"] = np.concatenate([gate, up], 1).swapaxes(1, 2)
+                made[base + "down_proj"] = down.swapaxes(1, 2)
+            for name in list(made):
+                if name.startswith("model."):
+                    made[name.replace("model.", "model.language_model.", 1)] = made.pop(name)
+            made["model.visual.blocks.0.norm1.weight"] = np.ones(4, np.float32)
+
+        _, tensors = self.write("qwen3moe-norm", join)
+        tool.convert(self.path, self.out, "f16", None)
+        for name, values in read(self.out)[1].items():
+            np.testing.assert_array_equal(values, tensors[name], name)
+
+    def test_windows_and_scaling(self):
+        def later(made, config):
+            config.update(use_sliding_window=True, sliding_window=32, max_window_layers=1,
+                          rope_scaling=dict(type="yarn", factor=4.0, original_max_position_embeddings=2048))
+        self.write("qwen3-tied", later)
+        tool.convert(self.path, self.out, "f16", None)
+        keys, _ = read(self.out)
+        self.assertEqual(keys["qwen3.attention.sliding_window"], 32)
+        self.assertEqual(keys["qwen3.attention.sliding_window_pattern"], [False, True])
+        self.assertEqual((keys["qwen3.rope.scaling.type"], keys["qwen3.rope.scaling.factor"]), ("yarn", 4.0))
+
+    def test_gemma_without_scaling(self):
+        self.write("gemma3", lambda made, config: config["text_config"].pop("rope_scaling"))
+        tool.convert(self.path, self.out, "f16", None)
+        self.assertNotIn("gemma3.rope.scaling.type", read(self.out)[0])
+
+    def test_layers_of_prediction_are_left_out(self):
+        self.write("mimo2", lambda made, config: made.update({"model.mtp.layers.0.input_layernorm.weight": np.ones(32, np.float32)}))
+        tool.convert(self.path, self.out, "f16", None)
+        self.assertFalse([one for one in read(self.out)[1] if "mtp" in one])
+
+    def test_what_is_not_computed_is_refused(self):
+        self.refused("qwen2", "activation is 'relu'", lambda made, config: config.update(hidden_act="relu"))
+        self.refused("qwen2", "type 'dynamic'", lambda made, config: config.update(rope_scaling=dict(type="dynamic", factor=2.0)))
+        self.refused("gpt-oss", "swiglu_limit is 5", lambda made, config: config.update(swiglu_limit=5.0))
+        self.refused("minicpm3", "scale_emb is 10", lambda made, config: config.update(scale_emb=10))
+        self.refused("granitemoe", "'mamba'", lambda made, config: config.update(
+            architectures=["GraniteMoeHybridForCausalLM"], layer_types=["mamba", "attention"]))
+        self.refused("mimo2", "swa_head_dim is 8", lambda made, config: config.update(swa_head_dim=8))
+        self.refused("gemma3", "final_logit_softcapping", lambda made, config: config["text_config"].update(final_logit_softcapping=30.0))
+        self.refused("hunyuan-moe", "layers differ", lambda made, config: config.update(moe_topk=[1, 2]))
+
+
+def test_of(name):
+    return lambda self: self.same(name)
+
+
+for case in CASES:
+    setattr(Models, "test_" + case.replace("-", "_"), test_of(case))
+
+
+if __name__ == "__main__":
+    unittest.main()
