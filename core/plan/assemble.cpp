@@ -212,14 +212,14 @@ class Assembler {
     };
     struct Life {
         Use first{};
-        std::vector<Use> last;  // one a lane
+        std::vector<Use> last;  // one a track
     };
 
     void use(Life& life, ActionId action, uint32_t node) const {
-        const LaneIndex lane = plan_.step.actions[action].lane;
+        const TrackIndex track = plan_.step.actions[action].track;
         if (life.last.empty()) life.first = {action, node};
         const auto at = std::ranges::find_if(
-            life.last, [&](const Use& one) { return plan_.step.actions[one.action].lane == lane; });
+            life.last, [&](const Use& one) { return plan_.step.actions[one.action].track == track; });
         if (at == life.last.end()) {
             life.last.push_back({action, node});
         } else {
@@ -260,7 +260,8 @@ class Assembler {
         const std::map<InstanceId, Life> all = lives();
         for (DeviceIndex device = 0; device < plan_.devices.size(); ++device) {
             DeviceMemory& memory = plan_.memory[device];
-            const bool used = std::ranges::any_of(plan_.step.lanes, [&](const Lane& l) { return l.device == device; });
+            const bool used =
+                std::ranges::any_of(plan_.step.tracks, [&](const Track& l) { return l.device == device; });
             const uint64_t blocks = used ? (device == 0 ? plan_.step.slots : 1) * plan_.input_block.bytes : 0;
             for (const bool staging : {false, true}) {
                 std::vector<InstanceId> ids;

@@ -6,20 +6,20 @@ namespace tessera {
 
 StepOrder::StepOrder(Step& step)
     : step_(step),
-      lanes_(step.lanes.size()),
-      lane_previous_(step.actions.size(), kNone),
+      tracks_(step.tracks.size()),
+      track_previous_(step.actions.size(), kNone),
       host_previous_(step.actions.size(), kNone),
       ancestors_(step.actions.size(), ActionSet(step.actions.size())),
       previous_(step.actions.size(), ActionSet(step.actions.size())) {
     ActionId host = kNone;
     for (ActionId id = 0; id < step.actions.size(); ++id) {
         const Action& action = step.actions[id];
-        std::vector<ActionId>& lane = lanes_[action.lane];
+        std::vector<ActionId>& track = tracks_[action.track];
         host_previous_[id] = host;
-        if (!lane.empty()) lane_previous_[id] = lane.back();
+        if (!track.empty()) track_previous_[id] = track.back();
         if (action.kind == ActionKind::kOutputs) continue;
-        lane.push_back(id);
-        if (action.lane == 0) host = id;
+        track.push_back(id);
+        if (action.track == 0) host = id;
     }
 }
 
@@ -30,7 +30,7 @@ void StepOrder::inherit(ActionId id) {
         ancestors_[id].insert(ancestors_[other]);
         ancestors_[id].insert(other);
     };
-    follow(lane_previous_[id]);
+    follow(track_previous_[id]);
     follow(host_previous_[id]);
     for (const ActionId other : step_.actions[id].after) follow(other);
 }
@@ -43,11 +43,11 @@ void StepOrder::inherit_previous(ActionId id) {
     const auto follow = [&](ActionId other) {
         if (other != kNone) previous_[id].insert(previous_[other]);
     };
-    const std::vector<ActionId>& lane = lanes_[step_.actions[id].lane];
-    // The first action of a lane comes after the last one of the step before, as the host's actions do after its own.
-    if (lane_previous_[id] == kNone && !lane.empty()) follow_previous(lane.back());
-    if (host_previous_[id] == kNone && !lanes_[0].empty()) follow_previous(lanes_[0].back());
-    follow(lane_previous_[id]);
+    const std::vector<ActionId>& track = tracks_[step_.actions[id].track];
+    // The first action of a track comes after the last one of the step before, as the host's actions do after its own.
+    if (track_previous_[id] == kNone && !track.empty()) follow_previous(track.back());
+    if (host_previous_[id] == kNone && !tracks_[0].empty()) follow_previous(tracks_[0].back());
+    follow(track_previous_[id]);
     follow(host_previous_[id]);
     for (const ActionId other : step_.actions[id].after) follow(other);
     for (const ActionId other : step_.actions[id].after_previous) follow_previous(other);
@@ -61,11 +61,11 @@ void StepOrder::add_waits(const Conflict& conflict) {
         inherit(id);
         // Later ones first: what they come after need not be waited for again. What the host did has ended.
         for (ActionId other = id; other-- > 0;) {
-            if (step_.actions[other].lane == 0 || ancestors_[id].contains(other) || !conflict(other, id)) continue;
+            if (step_.actions[other].track == 0 || ancestors_[id].contains(other) || !conflict(other, id)) continue;
             action.after.push_back(other);
             inherit(id);
         }
-        // One that was found early may since be implied by another lane's.
+        // One that was found early may since be implied by another track's.
         std::erase_if(action.after, [&](ActionId one) {
             return std::ranges::any_of(action.after,
                                        [&](ActionId other) { return other != one && before(one, other); });
@@ -82,7 +82,7 @@ void StepOrder::add_waits_for_previous(const Conflict& conflict) {
         inherit_previous(id);
         for (auto other = static_cast<ActionId>(step_.actions.size()); other-- > 0;) {
             const Action& earlier = step_.actions[other];
-            if (earlier.lane == 0 || previous_[id].contains(other) || !conflict(other, id)) continue;
+            if (earlier.track == 0 || previous_[id].contains(other) || !conflict(other, id)) continue;
             action.after_previous.push_back(other);
             inherit_previous(id);
         }
@@ -97,8 +97,8 @@ void StepOrder::add_waits_for_previous(const Conflict& conflict) {
 void StepOrder::finish() {
     step_.last.clear();
     for (Action& action : step_.actions) action.signals = false;
-    for (LaneIndex lane = 1; lane < lanes_.size(); ++lane) {
-        if (!lanes_[lane].empty()) step_.last.push_back(lanes_[lane].back());
+    for (TrackIndex track = 1; track < tracks_.size(); ++track) {
+        if (!tracks_[track].empty()) step_.last.push_back(tracks_[track].back());
     }
     for (const ActionId id : step_.last) step_.actions[id].signals = true;
     for (const Action& action : step_.actions) {

@@ -54,11 +54,11 @@ class StepOrder {
     void inherit_previous(ActionId id);
 
     Step& step_;
-    std::vector<std::vector<ActionId>> lanes_;  // actions of each lane
-    std::vector<ActionId> lane_previous_;       // the action before in the same lane
-    std::vector<ActionId> host_previous_;       // the last action that the host had done when it came to this one
-    std::vector<ActionSet> ancestors_;          // that end before it, in its own step
-    std::vector<ActionSet> previous_;           // that end before it, in the step before
+    std::vector<std::vector<ActionId>> tracks_;  // actions of each track
+    std::vector<ActionId> track_previous_;       // the action before in the same track
+    std::vector<ActionId> host_previous_;        // the last action that the host had done when it came to this one
+    std::vector<ActionSet> ancestors_;           // that end before it, in its own step
+    std::vector<ActionSet> previous_;            // that end before it, in the step before
 };
 
 }  // namespace tessera

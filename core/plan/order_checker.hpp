@@ -1,5 +1,5 @@
 // Finds two accesses to the same bytes of which one writes and that nothing orders, whatever the timing was: with
-// vector clocks, one for each lane.
+// vector clocks, one for each track.
 #pragma once
 
 #include "core/base/access_map.hpp"
@@ -19,27 +19,27 @@ namespace tessera {
 class OrderChecker {
   public:
     // `name`: of an arena, for messages.
-    OrderChecker(size_t lanes, std::function<std::string(uint32_t arena)> name);
+    OrderChecker(size_t tracks, std::function<std::string(uint32_t arena)> name);
 
-    // The host puts new work on a lane: it comes after all that the host has done. For the host, the next action.
-    void start(LaneIndex lane);
+    // The host puts new work on a track: it comes after all that the host has done. For the host, the next action.
+    void start(TrackIndex track);
     // The work that was started touches these bytes. `what` names it.
-    void access(LaneIndex lane, const Access& access, std::string_view what);
-    // What an event holds that is recorded on the lane now.
-    const VectorClock& record(LaneIndex lane) const { return clocks_[lane]; }
-    // The lane goes on after that event.
-    void wait(LaneIndex lane, const VectorClock& event) { join(clocks_[lane], event); }
+    void access(TrackIndex track, const Access& access, std::string_view what);
+    // What an event holds that is recorded on the track now.
+    const VectorClock& record(TrackIndex track) const { return clocks_[track]; }
+    // The track goes on after that event.
+    void wait(TrackIndex track, const VectorClock& event) { join(clocks_[track], event); }
 
     // One line for each pair of works found.
     const std::vector<std::string>& faults() const noexcept { return faults_; }
 
   private:
     struct Visit {
-        LaneIndex lane = 0;
+        TrackIndex track = 0;
         uint64_t time = 0;
         std::shared_ptr<const std::string> what;
 
-        bool operator==(const Visit& other) const { return lane == other.lane && time == other.time; }
+        bool operator==(const Visit& other) const { return track == other.track && time == other.time; }
     };
 
     std::function<std::string(uint32_t)> name_;

@@ -14,15 +14,15 @@ constexpr ItemId kNone = UINT32_MAX;
 // A node or a copy. Items are listed in an order in which they could be done one after the other.
 struct Item {
     ActionKind kind = ActionKind::kNodes;
-    LaneIndex lane = 0;
+    TrackIndex track = 0;
     uint32_t node = 0;  // in Plan::nodes
     InstanceId from = 0, to = 0, peer = 0;
     uint64_t maximum_bytes = 0;
-    std::vector<ItemId> after;  // of other lanes
-    bool ends_action = false;   // an item of another lane comes after it
+    std::vector<ItemId> after;  // of other tracks
+    bool ends_action = false;   // an item of another track comes after it
 };
 
-// Items of one lane that are put on it together.
+// Items of one track that are put on it together.
 struct Group {
     std::vector<ItemId> items;
     std::vector<uint32_t> after;  // groups
@@ -33,7 +33,7 @@ class Builder {
     Builder(Plan& plan, const FindInstance& find_instance) : plan_(plan), find_instance_(find_instance) {}
 
     void run() {
-        lane_of(0, LaneKind::kHost);
+        track_of(0, TrackKind::kHost);
         list_items();
         find_ends();
         group_items();
@@ -45,16 +45,16 @@ class Builder {
     const Graph& graph() const { return plan_.graph; }
     const Storage& storage(InstanceId id) const { return graph().storage(plan_.instances[id].storage); }
 
-    LaneIndex lane_of(DeviceIndex device, LaneKind kind) {
-        auto& lanes = plan_.step.lanes;
+    TrackIndex track_of(DeviceIndex device, TrackKind kind) {
+        auto& tracks = plan_.step.tracks;
         const auto at =
-            std::ranges::find_if(lanes, [&](const Lane& l) { return l.device == device && l.kind == kind; });
-        if (at == lanes.end()) return lanes.push_back({device, kind}), static_cast<LaneIndex>(lanes.size() - 1);
-        return static_cast<LaneIndex>(at - lanes.begin());
+            std::ranges::find_if(tracks, [&](const Track& l) { return l.device == device && l.kind == kind; });
+        if (at == tracks.end()) return tracks.push_back({device, kind}), static_cast<TrackIndex>(tracks.size() - 1);
+        return static_cast<TrackIndex>(at - tracks.begin());
     }
 
-    LaneIndex lane_of_nodes(DeviceIndex device) {
-        return lane_of(device, device == 0 ? LaneKind::kHost : LaneKind::kCompute);
+    TrackIndex track_of_nodes(DeviceIndex device) {
+        return track_of(device, device == 0 ? TrackKind::kHost : TrackKind::kCompute);
     }
 
     // ---- items, and what each comes after ----
@@ -65,7 +65,7 @@ class Builder {
     }
 
     void come_after(ItemId later, ItemId earlier) {
-        if (earlier == kNone || earlier == later || items_[earlier].lane == items_[later].lane) return;
+        if (earlier == kNone || earlier == later || items_[earlier].track == items_[later].track) return;
         items_[later].after.push_back(earlier);
     }
 
@@ -88,7 +88,8 @@ class Builder {
         inputs_[0] = written;
         for (const PlannedNode& node : plan_.nodes) {
             if (inputs_.contains(node.device)) continue;
-            const ItemId upload = add({.kind = ActionKind::kUpload, .lane = lane_of(node.device, LaneKind::kUpload)});
+            const ItemId upload =
+                add({.kind = ActionKind::kUpload, .track = track_of(node.device, TrackKind::kUpload)});
             come_after(upload, written);
             inputs_[node.device] = upload;
         }
@@ -109,7 +110,7 @@ class Builder {
         }
         if (source != 0) {
             const ItemId down = add({.kind = ActionKind::kDownload,
-                                     .lane = lane_of(source, LaneKind::kDownload),
+                                     .track = track_of(source, TrackKind::kDownload),
                                      .from = from,
                                      .to = host,
                                      .maximum_bytes = bytes});
@@ -118,7 +119,7 @@ class Builder {
         }
         if (target != 0) {
             const ItemId up = add({.kind = ActionKind::kUpload,
-                                   .lane = lane_of(target, LaneKind::kUpload),
+                                   .track = track_of(target, TrackKind::kUpload),
                                    .from = host,
                                    .to = to,
                                    .peer = source != 0 ? from : 0,
@@ -144,7 +145,7 @@ class Builder {
             for (const InstanceId id : node.operands) {
                 if (id && storage(id).role == TSR_ROLE_ACTIVATION) require(plan_.instances[id].storage, node.device);
             }
-            const ItemId item = add({.lane = lane_of_nodes(node.device), .node = i});
+            const ItemId item = add({.track = track_of_nodes(node.device), .node = i});
             come_after(item, inputs_[node.device]);
             for (size_t k = 0; k < node.operands.size(); ++k) {
                 const InstanceId id = node.operands[k];
@@ -165,8 +166,8 @@ class Builder {
 
     // ---- groups ----
 
-    // Which nodes another lane comes after. Where that are copies to the host alone, and all of its nodes that read
-    // them need a later node of the same lane, too, waiting for that one is enough: one run of nodes, not one for each
+    // Which nodes another track comes after. Where that are copies to the host alone, and all of its nodes that read
+    // them need a later node of the same track, too, waiting for that one is enough: one run of nodes, not one for each
     // copy.
     void find_ends() {
         for (ItemId id = 0; id < items_.size(); ++id) {
@@ -174,22 +175,22 @@ class Builder {
                 items_[other].ends_action |= !is_download(items_[other], items_[id]);
         }
         for (const Item& item : items_) {
-            if (item.lane != 0) {
+            if (item.track != 0) {
                 for (const ItemId other : item.after) {
                     // A copy on its way to another device.
                     if (items_[other].kind == ActionKind::kDownload) end_sources(items_[other]);
                 }
                 continue;
             }
-            std::map<LaneIndex, ItemId> last;  // node of a lane that the host's node needs
+            std::map<TrackIndex, ItemId> last;  // node of a track that the host's node needs
             for (const ItemId other : item.after) {
                 for (const ItemId node : items_[other].after) {
                     if (!is_download(items_[node], items_[other])) continue;
-                    ItemId& latest = last.try_emplace(items_[node].lane, node).first->second;
+                    ItemId& latest = last.try_emplace(items_[node].track, node).first->second;
                     latest = std::max(latest, node);
                 }
             }
-            for (const auto& [lane, node] : last) items_[node].ends_action = true;
+            for (const auto& [track, node] : last) items_[node].ends_action = true;
         }
     }
 
@@ -201,58 +202,58 @@ class Builder {
         for (const ItemId node : copy.after) items_[node].ends_action |= is_download(items_[node], copy);
     }
 
-    // Nodes of a lane stay together up to one that another lane comes after, so that this one is told early, and from
+    // Nodes of a track stay together up to one that another track comes after, so that this one is told early, and from
     // one that has to wait for more than those before it, so that these need not.
     void group_items() {
-        std::map<LaneIndex, size_t> open;                        // a lane's group that can still take nodes
-        std::map<std::pair<LaneIndex, LaneIndex>, ItemId> seen;  // up to which item of another lane one has waited
+        std::map<TrackIndex, size_t> open;                         // a track's group that can still take nodes
+        std::map<std::pair<TrackIndex, TrackIndex>, ItemId> seen;  // up to which item of another track one has waited
         std::vector<size_t> group_of(items_.size());
         for (ItemId id = 0; id < items_.size(); ++id) {
             const Item& item = items_[id];
             bool waits = false;
             for (const ItemId other : item.after) {
-                const auto [at, fresh] = seen.try_emplace({item.lane, items_[other].lane}, other);
+                const auto [at, fresh] = seen.try_emplace({item.track, items_[other].track}, other);
                 waits |= fresh || at->second < other;
                 at->second = std::max(at->second, other);
             }
-            const bool joins = item.kind == ActionKind::kNodes && open.contains(item.lane) && !waits;
+            const bool joins = item.kind == ActionKind::kNodes && open.contains(item.track) && !waits;
             if (!joins) {
                 groups_.emplace_back();
-                open[item.lane] = groups_.size() - 1;
+                open[item.track] = groups_.size() - 1;
             }
-            const size_t group = open[item.lane];
+            const size_t group = open[item.track];
             groups_[group].items.push_back(id);
             group_of[id] = group;
             for (const ItemId other : item.after)
                 groups_[group].after.push_back(static_cast<uint32_t>(group_of[other]));
-            if (item.kind != ActionKind::kNodes || item.ends_action) open.erase(item.lane);
+            if (item.kind != ActionKind::kNodes || item.ends_action) open.erase(item.track);
         }
     }
 
     // The host enqueues work on devices as early as it can, and computes its own when nothing is left to enqueue: so
     // that devices work meanwhile.
     std::vector<size_t> order_groups() const {
-        std::map<LaneIndex, std::vector<size_t>> lanes;
+        std::map<TrackIndex, std::vector<size_t>> tracks;
         for (size_t group = 0; group < groups_.size(); ++group)
-            lanes[items_[groups_[group].items.front()].lane].push_back(group);
-        std::map<LaneIndex, size_t> heads;
+            tracks[items_[groups_[group].items.front()].track].push_back(group);
+        std::map<TrackIndex, size_t> heads;
         std::vector<bool> done(groups_.size(), false);
         std::vector<size_t> order;
         while (order.size() < groups_.size()) {
             size_t best = groups_.size();
             bool best_is_host = true;
-            for (const auto& [lane, list] : lanes) {
-                if (heads[lane] == list.size()) continue;
-                const size_t group = list[heads[lane]];
+            for (const auto& [track, list] : tracks) {
+                if (heads[track] == list.size()) continue;
+                const size_t group = list[heads[track]];
                 const bool ready =
                     std::ranges::all_of(groups_[group].after, [&](uint32_t other) { return done[other]; });
-                const bool host = lane == 0;
+                const bool host = track == 0;
                 if (!ready || std::tuple(host, group) >= std::tuple(best_is_host, best)) continue;
                 best = group;
                 best_is_host = host;
             }
             done[best] = true;
-            ++heads[items_[groups_[best].items.front()].lane];
+            ++heads[items_[groups_[best].items.front()].track];
             order.push_back(best);
         }
         return order;
@@ -262,7 +263,7 @@ class Builder {
         const Item& item = items_[group.items.front()];
         Action action;
         action.kind = item.kind;
-        action.lane = item.lane;
+        action.track = item.track;
         action.from = item.from;
         action.to = item.to;
         action.peer = item.peer;

@@ -8,9 +8,9 @@ namespace tessera {
 
 StepChecker::StepChecker(const Plan& plan)
     : plan_(plan),
-      checker_(plan.step.lanes.size(), [&plan](uint32_t arena) { return arena_name(plan, arena); }),
+      checker_(plan.step.tracks.size(), [&plan](uint32_t arena) { return arena_name(plan, arena); }),
       events_(std::max<uint32_t>(plan.step.slots, 2),
-              std::vector<VectorClock>(plan.step.actions.size(), VectorClock(plan.step.lanes.size(), 0))) {
+              std::vector<VectorClock>(plan.step.actions.size(), VectorClock(plan.step.tracks.size(), 0))) {
     for (const Action& action : plan.step.actions) touches_.push_back(touches_of(plan, action));
 }
 
@@ -19,20 +19,20 @@ VectorClock& StepChecker::event(ActionId id, uint64_t step) {
 }
 
 void StepChecker::wait(ActionId id, ActionId other, uint64_t step) {
-    checker_.wait(plan_.step.actions[id].lane, event(other, step));
+    checker_.wait(plan_.step.actions[id].track, event(other, step));
 }
 
 void StepChecker::run(ActionId id, uint64_t step) {
     const Action& action = plan_.step.actions[id];
-    checker_.start(action.lane);
+    checker_.start(action.track);
     const std::string what = fmt::format("{} (step {})", action_name(plan_, id), step);
     const auto slot = static_cast<uint32_t>(step % plan_.step.slots);
-    for (const Touch& touch : touches_[id]) checker_.access(action.lane, access_of(plan_, touch, slot), what);
-    checker_.access(action.lane, workspace_of(plan_, action), what);
+    for (const Touch& touch : touches_[id]) checker_.access(action.track, access_of(plan_, touch, slot), what);
+    checker_.access(action.track, workspace_of(plan_, action), what);
 }
 
 void StepChecker::signal(ActionId id, uint64_t step) {
-    event(id, step) = checker_.record(plan_.step.actions[id].lane);
+    event(id, step) = checker_.record(plan_.step.actions[id].track);
 }
 
 void StepChecker::finish(uint64_t step) {
@@ -40,8 +40,8 @@ void StepChecker::finish(uint64_t step) {
 }
 
 void StepChecker::drain() {
-    for (LaneIndex lane = 1; lane < plan_.step.lanes.size(); ++lane)
-        checker_.wait(0, VectorClock(checker_.record(lane)));
+    for (TrackIndex track = 1; track < plan_.step.tracks.size(); ++track)
+        checker_.wait(0, VectorClock(checker_.record(track)));
 }
 
 std::vector<std::string> check_step(const Plan& plan, uint64_t steps, const std::optional<OmittedWait>& omitted) {

@@ -16,7 +16,7 @@ void walk_step(const Step& step, uint64_t number, Visitor& visitor) {
         }
         for (const ActionId other : action.after) visitor.wait(id, other, number);
         visitor.run(id);
-        if (action.signals && action.lane != 0) visitor.signal(id);
+        if (action.signals && action.track != 0) visitor.signal(id);
     }
 }
 

@@ -42,8 +42,8 @@ Executor::Executor(Plan plan, const Registry& registry, Team& team)
       registry_(registry),
       team_(team),
       memory_(plan_, registry),
-      lanes_(plan_, memory_),
-      page_copies_(plan_, memory_, lanes_),
+      tracks_(plan_, memory_),
+      page_copies_(plan_, memory_, tracks_),
       deferred_(plan_, registry, memory_, team),
       streamer_(
           plan_, registry, memory_, team, [this](InstanceId id) { return bind(id); }, cancelled_),
@@ -51,12 +51,12 @@ Executor::Executor(Plan plan, const Registry& registry, Team& team)
     for (const Action& action : plan_.step.actions) {
         if (action.peer == 0) continue;
         const OpenDevice& peer = *memory_.device(plan_.instances[action.peer].device);
-        if (lanes_.device(action.lane).reaches(peer)) direct_.insert(action.from);
+        if (tracks_.device(action.track).reaches(peer)) direct_.insert(action.from);
     }
 }
 
 Executor::~Executor() {
-    lanes_.drain();
+    tracks_.drain();
 }
 
 void Executor::load(const WeightSource& source, const LoadProgress& progress) {
@@ -70,7 +70,7 @@ void Executor::load(const WeightSource& source, const LoadProgress& progress) {
     }
     warm_up();
     streamer_.load();
-    recordings_.record(plan_, registry_, lanes_, static_cast<int32_t>(plan_.options.max_sequences),
+    recordings_.record(plan_, registry_, tracks_, static_cast<int32_t>(plan_.options.max_sequences),
                        [this](ActionId id, const RowBounds& bounds) { enqueue(id, bounds); });
     for (std::string& note : memory_.context_notes()) notes_.push_back(std::move(note));
 }
@@ -172,8 +172,8 @@ void Executor::finish() {
 void Executor::finish_up_to(uint64_t steps) {
     if (finished_ >= steps) return;
     try {
-        // Lanes end steps in order: the events of the last step imply those of all.
-        lanes_.finish(steps - 1);
+        // Tracks end steps in order: the events of the last step imply those of all.
+        tracks_.finish(steps - 1);
     } catch (const Error& error) {
         abandon(error);
     } catch (...) {
@@ -186,7 +186,7 @@ void Executor::finish_up_to(uint64_t steps) {
 
 // After a failure no device may still use memory that the next step uses. Returns what else failed.
 std::vector<Error> Executor::drain() noexcept {
-    std::vector<Error> failures = lanes_.drain();
+    std::vector<Error> failures = tracks_.drain();
     if (checker_) checker_->drain();
     finished_ = submitted_;
     return failures;
@@ -230,7 +230,7 @@ class Executor::StepVisitor {
 
     void wait(ActionId id, ActionId other, uint64_t step) {
         if (is_skipped(id)) return;
-        executor_.lanes_.wait(executor_.plan_.step.actions[id].lane, other, step);
+        executor_.tracks_.wait(executor_.plan_.step.actions[id].track, other, step);
         if (executor_.checker_) executor_.checker_->wait(id, other, step);
     }
 
@@ -239,14 +239,14 @@ class Executor::StepVisitor {
         const Action& action = executor_.plan_.step.actions[id];
         if (executor_.checker_) executor_.checker_->run(id, number_);
         if (executor_.cancelled_.load(std::memory_order_relaxed)) fail(TSR_CANCELLED, "the step was cancelled");
-        if (action.lane != 0) executor_.lanes_.begin(id, number_);
+        if (action.track != 0) executor_.tracks_.begin(id, number_);
         switch (action.kind) {
             case ActionKind::kUpload:
             case ActionKind::kDownload:
                 executor_.copy(action, slot_);
                 break;
             case ActionKind::kNodes:
-                if (action.lane == 0) {
+                if (action.track == 0) {
                     executor_.host_nodes_.run(action.first, action.count, executor_.ranges_, threads_);
                 } else {
                     launch(id, action);
@@ -259,7 +259,7 @@ class Executor::StepVisitor {
     }
 
     void signal(ActionId id) {
-        executor_.lanes_.signal(id, number_);
+        executor_.tracks_.signal(id, number_);
         if (executor_.checker_) executor_.checker_->signal(id, number_);
     }
 
@@ -271,7 +271,7 @@ class Executor::StepVisitor {
     void launch(ActionId id, const Action& action) {
         if (const tsr_recording recording = executor_.recordings_.find(id, executor_.bounds_)) {
             try {
-                executor_.lanes_.device(action.lane).replay(executor_.lanes_.queue(action.lane), recording);
+                executor_.tracks_.device(action.track).replay(executor_.tracks_.queue(action.track), recording);
             } catch (const Error& error) {
                 fail(error.code(), "{}: {}", nodes_text(executor_.plan_, action.first, action.count), error.what());
             }
@@ -321,7 +321,7 @@ void Executor::enqueue(ActionId id, const RowBounds& bounds) {
     launch.row_bounds = bounds.rows;
     launch.token_bound = plan_.options.max_tokens;
     launch.workspace = memory_.workspace(device);
-    launch.queue = lanes_.queue(action.lane);
+    launch.queue = tracks_.queue(action.track);
     for (uint32_t i = action.first; i < action.first + action.count; ++i) {
         const PreparedNode& node = nodes_[i];
         if (node.idle(wanted)) continue;
@@ -334,8 +334,8 @@ void Executor::enqueue(ActionId id, const RowBounds& bounds) {
 }
 
 void Executor::copy(const Action& action, uint32_t slot) {
-    OpenDevice& device = lanes_.device(action.lane);
-    const tsr_queue queue = lanes_.queue(action.lane);
+    OpenDevice& device = tracks_.device(action.track);
+    const tsr_queue queue = tracks_.queue(action.track);
     const auto name_it = [&](uint64_t bytes, auto&& body) {
         try {
             body();

@@ -6,13 +6,13 @@
 #include "core/run/deferred.hpp"
 #include "core/run/expert_streamer.hpp"
 #include "core/run/host_nodes.hpp"
-#include "core/run/lanes.hpp"
 #include "core/run/loader.hpp"
 #include "core/run/memory.hpp"
 #include "core/run/page_copies.hpp"
 #include "core/run/prepared_node.hpp"
 #include "core/run/recordings.hpp"
 #include "core/run/team.hpp"
+#include "core/run/tracks.hpp"
 
 #include <tessera/kernel.h>
 
@@ -112,7 +112,7 @@ class Executor {
     const Registry& registry_;
     Team& team_;
     PlanMemory memory_;
-    Lanes lanes_;
+    Tracks tracks_;
     PageCopies page_copies_;
     Recordings recordings_;
     std::optional<Error> lost_;    // of the step that found a device lost
@@ -126,7 +126,7 @@ class Executor {
     std::unique_ptr<StepChecker> checker_;
     std::vector<std::string> notes_;
     uint64_t submitted_ = 0, finished_ = 0;   // steps
-    tsr_range ranges_[TSR_RANGE_COUNT] = {};  // of the step that is being put on the lanes
+    tsr_range ranges_[TSR_RANGE_COUNT] = {};  // of the step that is being put on the tracks
     RowBounds bounds_;
     std::atomic<uint32_t> cancelled_{0};
 };

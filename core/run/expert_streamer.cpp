@@ -22,8 +22,8 @@ constexpr uint64_t kPieceBytes = 512 << 10;
 
 }  // namespace
 
-struct ExpertStreamer::Lane {
-    explicit Lane(OpenDevice& opened)
+struct ExpertStreamer::Track {
+    explicit Track(OpenDevice& opened)
         : device(opened),
           copies(opened.create_queue()),
           kernels(opened.create_queue()),
@@ -184,9 +184,9 @@ ExpertStreamer::ExpertStreamer(const Plan& plan, const Registry& registry, PlanM
 
 ExpertStreamer::~ExpertStreamer() = default;
 
-ExpertStreamer::Lane& ExpertStreamer::lane(DeviceIndex device) {
-    std::unique_ptr<Lane>& found = lanes_[device];
-    if (!found) found = std::make_unique<Lane>(*memory_.device(device));
+ExpertStreamer::Track& ExpertStreamer::track(DeviceIndex device) {
+    std::unique_ptr<Track>& found = tracks_[device];
+    if (!found) found = std::make_unique<Track>(*memory_.device(device));
     return *found;
 }
 
@@ -195,7 +195,7 @@ void ExpertStreamer::load() {
     one[TSR_RANGE_ROWS] = one[TSR_RANGE_PROMPT_ROWS] = {0, 1};
     for (const StreamedNode& streamed : plan_.streamed) {
         auto made = std::make_unique<Prepared>(plan_, registry_, memory_, streamed);
-        lane(streamed.device);
+        track(streamed.device);
         prepared_[streamed.node] = std::move(made);
     }
     for (const StreamedNode& streamed : plan_.streamed) run(streamed.node, one, true);
@@ -214,15 +214,15 @@ void ExpertStreamer::run(uint32_t node, const tsr_range (&ranges)[TSR_RANGE_COUN
 
 void ExpertStreamer::run(uint32_t index, const tsr_range (&ranges)[TSR_RANGE_COUNT], bool warming_up) {
     const Prepared& prepared = *prepared_.at(index);
-    Lane& lane = this->lane(prepared.streamed.device);
+    Track& track = this->track(prepared.streamed.device);
     try {
-        run_parts(prepared, lane, ranges, warming_up);
+        run_parts(prepared, track, ranges, warming_up);
     } catch (const Error& error) {
-        lane.drain();
+        track.drain();
         if (error.code() == TSR_CANCELLED) throw;
         prepared.fail(error);
     } catch (...) {
-        lane.drain();
+        track.drain();
         throw;
     }
 }
@@ -304,13 +304,13 @@ void ExpertStreamer::fill(const Run& run, std::span<const int32_t> experts, std:
     }
 }
 
-void ExpertStreamer::run_parts(const Prepared& prepared, Lane& lane, const tsr_range (&ranges)[TSR_RANGE_COUNT],
+void ExpertStreamer::run_parts(const Prepared& prepared, Track& track, const tsr_range (&ranges)[TSR_RANGE_COUNT],
                                bool warming_up) {
     Run run{prepared, {}, ranges[working_range(plan_.graph, prepared.node)], warming_up};
     for (const InstanceId id : prepared.planned.operands) run.operands.push_back(bind_(id));
     const std::vector<int32_t> experts = named_experts(run);
     const uint32_t at_once = prepared.streamed.experts_at_once;
-    OpenDevice& device = lane.device;
+    OpenDevice& device = track.device;
     std::byte* const host = memory_.host_streaming();
 
     // Of the rows of this run in the storage of a value: first byte and bytes.
@@ -326,10 +326,10 @@ void ExpertStreamer::run_parts(const Prepared& prepared, Lane& lane, const tsr_r
     const StreamedGraph& graph_of_part = prepared.part;
 
     std::memcpy(host + prepared.here.ranges, ranges, sizeof ranges);
-    device.upload(lane.kernels, prepared.on_device(prepared.there.ranges), host + prepared.here.ranges, sizeof ranges);
+    device.upload(track.kernels, prepared.on_device(prepared.there.ranges), host + prepared.here.ranges, sizeof ranges);
     for (const auto& [value, index] :
          {std::pair(graph_of_part.x, Operands::kX), std::pair(graph_of_part.weights, Operands::kWeights)})
-        upload_rows(lane.kernels, value, prepared.storage_on_device(value), run.address(index));
+        upload_rows(track.kernels, value, prepared.storage_on_device(value), run.address(index));
     RowBounds bounds;
     for (int i = 0; i < TSR_RANGE_COUNT; ++i) bounds.rows[i] = std::max(ranges[i].end - ranges[i].begin, 0);
 
@@ -343,29 +343,29 @@ void ExpertStreamer::run_parts(const Prepared& prepared, Lane& lane, const tsr_r
         std::byte* const matrices = host + prepared.here.matrices + half * prepared.here.matrices_bytes;
         std::byte* const ids = host + prepared.here.ids + half * prepared.here.ids_bytes;
         if (part > 1) {
-            device.wait(lane.copied[half]);
-            device.wait_before(lane.copies, device, lane.computed[half]);
+            device.wait(track.copied[half]);
+            device.wait_before(track.copies, device, track.computed[half]);
         }
         fill(run, named, matrices, ids);
         for (size_t matrix = 0; matrix < kMatrices && !named.empty(); ++matrix) {
             const uint64_t begin = prepared.begin_of(matrix);
-            device.upload(lane.copies,
+            device.upload(track.copies,
                           prepared.on_device(prepared.there.matrices + half * prepared.there.matrices_bytes + begin),
                           matrices + begin, named.size() * prepared.bytes_of_one(matrix));
         }
-        upload_rows(lane.copies, graph_of_part.ids,
+        upload_rows(track.copies, graph_of_part.ids,
                     prepared.on_device(prepared.there.ids + half * prepared.there.ids_bytes), ids);
-        device.record(lane.copies, lane.copied[half]);
-        device.wait_before(lane.kernels, device, lane.copied[half]);
-        prepared.enqueue(half, part == 0, bounds, plan_.options.max_tokens, lane.kernels);
-        device.record(lane.kernels, lane.computed[half]);
+        device.record(track.copies, track.copied[half]);
+        device.wait_before(track.kernels, device, track.copied[half]);
+        prepared.enqueue(half, part == 0, bounds, plan_.options.max_tokens, track.kernels);
+        device.record(track.kernels, track.computed[half]);
     }
     const auto [begin, bytes] = rows_of(graph_of_part.all);
-    device.download(lane.kernels, run.address(Operands::kY) + begin,
+    device.download(track.kernels, run.address(Operands::kY) + begin,
                     prepared.storage_on_device(graph_of_part.all) + begin, bytes);
     // What failed is told to those who wait for it.
-    device.wait_queue(lane.copies);
-    device.wait_queue(lane.kernels);
+    device.wait_queue(track.copies);
+    device.wait_queue(track.kernels);
 }
 
 }  // namespace tessera

@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-PageCopies::PageCopies(const Plan& plan, const PlanMemory& memory, const Lanes& lanes)
-    : plan_(plan), memory_(memory), lanes_(lanes), instances_(plan.cache_groups.size()) {
+PageCopies::PageCopies(const Plan& plan, const PlanMemory& memory, const Tracks& tracks)
+    : plan_(plan), memory_(memory), tracks_(tracks), instances_(plan.cache_groups.size()) {
     for (size_t group = 0; group < plan.cache_groups.size(); ++group) {
         const std::vector<StorageId>& caches = plan.cache_groups[group].caches;
         for (InstanceId id = 1; id < plan.instances.size(); ++id) {
@@ -28,7 +28,7 @@ void PageCopies::enqueue(uint32_t group, std::span<const std::pair<uint32_t, uin
                 continue;
             }
             try {
-                device->copy(lanes_.compute_queue(instance.device), base + to * bytes, base + from * bytes, bytes);
+                device->copy(tracks_.compute_queue(instance.device), base + to * bytes, base + from * bytes, bytes);
             } catch (const Error& error) {
                 fail(error.code(), "copy of a page of {}, {} bytes: {}", plan_.graph.storage(instance.storage).name,
                      bytes, error.what());

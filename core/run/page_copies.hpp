@@ -1,8 +1,8 @@
 // Copies of whole pages within caches.
 #pragma once
 
-#include "core/run/lanes.hpp"
 #include "core/run/memory.hpp"
+#include "core/run/tracks.hpp"
 
 #include <cstdint>
 #include <span>
@@ -14,7 +14,7 @@ namespace tessera {
 class PageCopies {
   public:
     // All outlive this.
-    PageCopies(const Plan& plan, const PlanMemory& memory, const Lanes& lanes);
+    PageCopies(const Plan& plan, const PlanMemory& memory, const Tracks& tracks);
 
     // {from, to} in every cache of the group. Those on devices are put on their queues, so that later steps come after
     // them; those on the host are done on return. Throws Error naming the cache and bytes.
@@ -23,7 +23,7 @@ class PageCopies {
   private:
     const Plan& plan_;
     const PlanMemory& memory_;
-    const Lanes& lanes_;
+    const Tracks& tracks_;
     std::vector<std::vector<InstanceId>> instances_;  // of each group
 };
 

@@ -59,7 +59,7 @@ void warn_of_refusal(const Plan& plan, const Registry& registry, DeviceIndex dev
 
 }  // namespace
 
-void Recordings::record(const Plan& plan, const Registry& registry, const Lanes& lanes, int32_t maximum_rows,
+void Recordings::record(const Plan& plan, const Registry& registry, const Tracks& tracks, int32_t maximum_rows,
                         const Enqueue& enqueue) {
     const Step& step = plan.step;
     std::set<DeviceIndex> refused;
@@ -72,10 +72,10 @@ void Recordings::record(const Plan& plan, const Registry& registry, const Lanes&
         for (ActionId id = 0; id < step.actions.size(); ++id) {
             const Action& action = step.actions[id];
             const DeviceIndex index = step.device_of(action);
-            if (action.lane == 0 || action.kind != ActionKind::kNodes || refused.contains(index)) continue;
-            OpenDevice& device = lanes.device(action.lane);
+            if (action.track == 0 || action.kind != ActionKind::kNodes || refused.contains(index)) continue;
+            OpenDevice& device = tracks.device(action.track);
             if (!device.has_recordings()) continue;
-            const tsr_queue queue = lanes.queue(action.lane);
+            const tsr_queue queue = tracks.queue(action.track);
             try {
                 device.begin_recording(queue);
                 try {

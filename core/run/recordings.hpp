@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/registry/registry.hpp"
-#include "core/run/lanes.hpp"
 #include "core/run/prepared_node.hpp"
+#include "core/run/tracks.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -27,7 +27,7 @@ class Recordings {
     // Records what `enqueue` does for steps of 1, 2, 4, ... rows up to `maximum_rows`, on every device that offers it.
     // A device that refuses has none, which is a warning in the log, with what it costs
     // if the kernels' plugin says it. Called when each node has run once.
-    void record(const Plan& plan, const Registry& registry, const Lanes& lanes, int32_t maximum_rows,
+    void record(const Plan& plan, const Registry& registry, const Tracks& tracks, int32_t maximum_rows,
                 const Enqueue& enqueue);
 
     // The bounds to which a step of these ranges is rounded up; exact where nothing is recorded for it.

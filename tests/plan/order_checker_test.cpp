@@ -10,17 +10,17 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-OrderChecker checker(size_t lanes) {
-    return {lanes, [](uint32_t arena) { return "arena " + std::to_string(arena); }};
+OrderChecker checker(size_t tracks) {
+    return {tracks, [](uint32_t arena) { return "arena " + std::to_string(arena); }};
 }
 
 Access bytes(uint64_t begin, uint64_t end, bool writes, uint32_t arena = 0) {
     return {arena, begin, end, writes};
 }
 
-void touch(OrderChecker& order, LaneIndex lane, const Access& access, const char* what) {
-    order.start(lane);
-    order.access(lane, access, what);
+void touch(OrderChecker& order, TrackIndex track, const Access& access, const char* what) {
+    order.start(track);
+    order.access(track, access, what);
 }
 
 TEST(OrderChecker, FindsAReadBesideAWrite) {

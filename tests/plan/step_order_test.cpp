@@ -150,7 +150,7 @@ TEST_P(Overlap, TheCardHasARunOfNodesForEachTransition) {
     const Step& step = planned.plan.step;
     size_t runs = 0, transitions = 0;
     const auto is_run = [&](const Action& action, bool host) {
-        return action.kind == ActionKind::kNodes && (action.lane == 0) == host;
+        return action.kind == ActionKind::kNodes && (action.track == 0) == host;
     };
     for (const Action& action : step.actions) {
         runs += is_run(action, false) ? 1 : 0;

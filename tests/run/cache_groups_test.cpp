@@ -74,8 +74,8 @@ TEST(CacheGroups, APageIsCopiedInOneOfThem) {
     const Plan plan = make_plan(made.graph, registry, hardware, {});
     ASSERT_EQ(plan.cache_groups.size(), 2u);
     const PlanMemory memory(plan, registry);
-    const Lanes lanes(plan, memory);
-    const PageCopies copies(plan, memory, lanes);
+    const Tracks tracks(plan, memory);
+    const PageCopies copies(plan, memory, tracks);
     constexpr size_t kPage = kElements * TSR_PAGE_TOKENS * sizeof(float);
     std::map<std::string, std::byte*> at;
     for (InstanceId id = 1; id < plan.instances.size(); ++id) {
