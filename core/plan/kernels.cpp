@@ -2,7 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/plan/answer.hpp"
+#include "core/plan/kernel_plan.hpp"
 #include "core/plan/predict.hpp"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& devic
         std::string fault;
         try {
             call_checked(planning, [&] { return kernel->plan(kernel, &node, &device, &candidate.plan); });
-            if (const std::string what = answer_fault(candidate.plan, node, interop, registry); !what.empty()) {
+            if (const std::string what = kernel_plan_fault(candidate.plan, node, interop, registry); !what.empty()) {
                 fault = fmt::format("{}: {}", describe(planning), what);
             }
         } catch (const Error& error) {

@@ -19,9 +19,9 @@ double between(double at_0, double at_1, double share) {
     return at_0 + (at_1 - at_0) * share;
 }
 
-class StepClock {
+class StepPrediction {
   public:
-    StepClock(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt)
+    StepPrediction(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt)
         : plan_(plan),
           rows_(rows),
           row_share_(plan.options.max_rows > 1 ? (rows - 1.0) / (plan.options.max_rows - 1.0) : 0),
@@ -168,12 +168,12 @@ int32_t working_range(const Graph& graph, const Node& node) {
 }
 
 StepTime step_time(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt) {
-    return StepClock(plan, rows, depth, prompt).run();
+    return StepPrediction(plan, rows, depth, prompt).run();
 }
 
 double step_interval(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt) {
     if (plan.step.slots == 1) return step_time(plan, rows, depth, prompt).seconds;
-    return StepClock(plan, rows, depth, prompt).interval();
+    return StepPrediction(plan, rows, depth, prompt).interval();
 }
 
 std::vector<Speed> predict(const Plan& plan) {

@@ -1,4 +1,4 @@
-#include "core/plan/answer.hpp"
+#include "core/plan/kernel_plan.hpp"
 
 #include "core/base/text.hpp"
 
@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-std::string answer_fault(const tsr_kernel_plan& plan, const tsr_node& node, std::string_view interop,
-                         const Registry& registry) {
+std::string kernel_plan_fault(const tsr_kernel_plan& plan, const tsr_node& node, std::string_view interop,
+                              const Registry& registry) {
     const auto find = [&](const char* name, std::string_view packs_on) {
         return packs_on.empty() ? registry.find_layout(name) : registry.find_device_layout(name, packs_on);
     };
