@@ -23,7 +23,7 @@ struct Expand {
         load_weights<Arithmetic>(o, scratch, head, scratch.projections);
     }
 
-    static void chunk(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int32_t first,
+    static void chunk(const Operands& o, Scratch<Arithmetic>& scratch, const Slice& s, int32_t first,
                       int tokens) noexcept {
         if (kTakesBytes && o.has_byte_pages())
             project_bytes(o, scratch, s, first, tokens);
@@ -77,7 +77,7 @@ struct Expand {
     }
 
     // Keys and values of a head, to the scratch memory.
-    static void project(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int32_t first,
+    static void project(const Operands& o, Scratch<Arithmetic>& scratch, const Slice& s, int32_t first,
                         int tokens) noexcept {
         const Problem& problem = o.problem();
         const HeadShape latent = problem.latent_shape();
@@ -103,7 +103,7 @@ struct Expand {
         }
     }
 
-    static void project_bytes(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int32_t first,
+    static void project_bytes(const Operands& o, Scratch<Arithmetic>& scratch, const Slice& s, int32_t first,
                               int tokens) noexcept {
         if constexpr (kTakesBytes) {
             const Problem& problem = o.problem();

@@ -10,7 +10,7 @@ template <class Isa, class Arithmetic>
 struct Load {
     static constexpr int kPanel = Arithmetic::kPanel;
 
-    static void panel(const Operands& o, const Segment& s, int key, int64_t panel, Panel<Arithmetic>& to) noexcept {
+    static void panel(const Operands& o, const Slice& s, int key, int64_t panel, Panel<Arithmetic>& to) noexcept {
         const float* rows[kPanel] = {};
         const int lanes = Lanes<Isa, Arithmetic>::count(s, panel);
         for (int i = 0; i < kPanel; ++i) {
@@ -39,7 +39,7 @@ struct Load {
         if (elements != cache.dim(0)) prefetch(cache, rows, count, first, elements);
     }
 
-    static void keys(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int key, int32_t first,
+    static void keys(const Operands& o, Scratch<Arithmetic>& scratch, const Slice& s, int key, int32_t first,
                      int tokens) noexcept {
         const HeadShape& shape = o.shape();
         if (o.has_int16_pages()) {
@@ -55,7 +55,7 @@ struct Load {
 
     // Keys (of `shape`: all elements of a cached row, or the first part) from int16 pages.
     static void int16_keys(const Operands& o, const typename Arithmetic::Chunk& chunk, const HeadShape& shape,
-                           const Segment& s, int32_t first, int tokens) noexcept {
+                           const Slice& s, int32_t first, int tokens) noexcept {
         if constexpr (Arithmetic::kInt16Pages) {
             const int16_t* rows[kChunk];
             for (int t = 0; t < tokens; ++t) rows[t] = o.int16_row(s, first + t);
@@ -68,14 +68,14 @@ struct Load {
     }
 
     // Keys and values from byte pages.
-    static void byte_pages(const Operands& o, typename Arithmetic::Chunk& chunk, const Segment& s, int32_t first,
+    static void byte_pages(const Operands& o, typename Arithmetic::Chunk& chunk, const Slice& s, int32_t first,
                            int tokens) noexcept {
         for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS)
             Arithmetic::take_page(chunk, o.byte_pages, o.page_of_token(s, first + t), t);
     }
 
     // Of the plain form; else values are parts of what keys() loaded.
-    static void values(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int key, int32_t first,
+    static void values(const Operands& o, Scratch<Arithmetic>& scratch, const Slice& s, int key, int32_t first,
                        int tokens) noexcept {
         if (o.problem().form != Form::kPlain) return;
         const HeadShape& shape = o.shape();

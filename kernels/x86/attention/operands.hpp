@@ -1,4 +1,4 @@
-// The operands of one run of an attention node, and the cached rows of its segments.
+// The operands of one run of an attention node, and the cached rows of its slices.
 #pragma once
 
 #include "../kit.hpp"
@@ -52,12 +52,12 @@ class Operands {
     const View& values() const noexcept { return problem().form == Form::kPlain ? v : k; }
 
     template <class Arithmetic>
-    Segments<Arithmetic> segments(int few_lanes) const noexcept {
+    Slices<Arithmetic> slices(int few_lanes) const noexcept {
         return {problem(), state_.budget, positions, sequences, rows, few_lanes};
     }
 
-    // Throws sdk::Failure if a sequence, a position or a page of a segment is out of range.
-    void check(const Segment& s) const {
+    // Throws sdk::Failure if a sequence, a position or a page of a slice is out of range.
+    void check(const Slice& s) const {
         if (s.sequence < 0 || s.sequence >= table.dim(1))
             fail("sequence slot " + std::to_string(s.sequence) + " of " + std::to_string(table.dim(1)));
         if (s.first_position < 0 || s.tokens() > table.dim(0) * TSR_PAGE_TOKENS)
@@ -70,8 +70,8 @@ class Operands {
         }
     }
 
-    // Row and head of a lane of a segment.
-    int32_t row_of(const Segment& s, int64_t lane) const noexcept {
+    // Row and head of a lane of a slice.
+    int32_t row_of(const Slice& s, int64_t lane) const noexcept {
         return static_cast<int32_t>(s.begin + lane / problem().group);
     }
     int head_of(int key, int64_t lane) const noexcept {
@@ -82,22 +82,22 @@ class Operands {
     // page_of_token() alone, and rows by int16_row() or not at all.
     bool has_int16_pages() const noexcept { return int16_pages.lanes > 0; }
     bool has_byte_pages() const noexcept { return byte_pages.elements > 0; }
-    const char* page_of_token(const Segment& s, int32_t token) const noexcept {
+    const char* page_of_token(const Slice& s, int32_t token) const noexcept {
         return k.data + table.integer(token / TSR_PAGE_TOKENS, s.sequence) * page_bytes_;
     }
-    const int16_t* int16_row(const Segment& s, int32_t token) const noexcept {
+    const int16_t* int16_row(const Slice& s, int32_t token) const noexcept {
         return int16_pages.row(page_of_token(s, token), token % TSR_PAGE_TOKENS);
     }
 
     // The cached rows of `tokens` tokens from `first` on.
-    void find_rows(const View& cache, const Segment& s, int32_t first, int tokens, const char** to) const noexcept {
+    void find_rows(const View& cache, const Slice& s, int32_t first, int tokens, const char** to) const noexcept {
         for (int t = 0; t < tokens;) {
             const char* row = row_of_token(cache, s, first + t);
             const int end = std::min(tokens, t + TSR_PAGE_TOKENS - (first + t) % TSR_PAGE_TOKENS);
             for (; t < end; ++t, row += cache.tensor->strides[1]) to[t] = row;
         }
     }
-    const char* row_of_token(const View& cache, const Segment& s, int32_t token) const noexcept {
+    const char* row_of_token(const View& cache, const Slice& s, int32_t token) const noexcept {
         return cache.row(token % TSR_PAGE_TOKENS, table.integer(token / TSR_PAGE_TOKENS, s.sequence));
     }
 
@@ -125,13 +125,13 @@ class Operands {
     const int64_t page_bytes_;  // in the layouts above
 };
 
-// Lanes of a panel of a segment.
+// Lanes of a panel of a slice.
 template <class Isa, class Arithmetic>
 struct Lanes {
-    static int count(const Segment& s, int64_t panel) noexcept {
+    static int count(const Slice& s, int64_t panel) noexcept {
         return static_cast<int>(std::min<int64_t>(Arithmetic::kPanel, s.lanes - panel * Arithmetic::kPanel));
     }
-    static int vectors(const Segment& s, int64_t panel) noexcept { return count(s, panel) > Isa::kLanes ? 2 : 1; }
+    static int vectors(const Slice& s, int64_t panel) noexcept { return count(s, panel) > Isa::kLanes ? 2 : 1; }
 };
 
 }  // namespace tessera::x86::attention

@@ -10,17 +10,17 @@
 
 namespace tessera::x86::attention {
 
-// `elements` of each row of a cache, those of key `key`, in the tokens of a segment.
+// `elements` of each row of a cache, those of key `key`, in the tokens of a slice.
 class Part {
   public:
-    Part(const Operands& operands, const View& cache, const Segment& s, int key, int elements) noexcept
-        : operands_(operands), cache_(cache), segment_(s) {
+    Part(const Operands& operands, const View& cache, const Slice& s, int key, int elements) noexcept
+        : operands_(operands), cache_(cache), slice_(s) {
         const FormatSize size = format_size(cache.tensor->type);
         begin_ = int64_t{key} * elements / size.elements * size.bytes;
         bytes_ = elements / size.elements * size.bytes;
     }
     const char* operator()(int32_t token) const noexcept {
-        return operands_.row_of_token(cache_, segment_, token) + begin_;
+        return operands_.row_of_token(cache_, slice_, token) + begin_;
     }
     int64_t bytes() const noexcept { return bytes_; }
     // Whether the parts of a page lie one after the other.
@@ -31,7 +31,7 @@ class Part {
   private:
     const Operands& operands_;
     const View& cache_;
-    const Segment& segment_;
+    const Slice& slice_;
     int64_t begin_, bytes_;
 };
 

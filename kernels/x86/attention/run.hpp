@@ -55,32 +55,32 @@ class Run {
     }
 
   private:
-    using SegmentList = Segments<Arithmetic>;
+    using SliceList = Slices<Arithmetic>;
 
-    SegmentList segments() const noexcept { return operands_.template segments<Arithmetic>(few_lanes_); }
+    SliceList slices() const noexcept { return operands_.template slices<Arithmetic>(few_lanes_); }
     uint32_t workers() const noexcept { return std::min(run_.workers, static_cast<uint32_t>(state_.budget.workers)); }
 
     void check_rows() {
-        SegmentList list = segments();
-        for (Segment s; list.next(s);) {
+        SliceList list = slices();
+        for (Slice s; list.next(s);) {
             operands_.check(s);
             if (s.first_slot >= 0) spread_ = true;
         }
     }
 
-    // Units are numbered segment by segment, key by key, blocks of panels before spans.
+    // Units are numbered slice by slice, key by key, blocks of panels before spans.
     void attend() noexcept {
         int64_t count = 0;
-        SegmentList list = segments();
-        for (Segment s; list.next(s);) count += int64_t{s.units()} * problem_.key_units;
-        // A worker's own units ascend, so the search continues from the current segment; units of others start it
+        SliceList list = slices();
+        for (Slice s; list.next(s);) count += int64_t{s.units()} * problem_.key_units;
+        // A worker's own units ascend, so the search continues from the current slice; units of others start it
         // again.
-        Segment s;
-        int64_t first = 0, end = 0;  // of the segment's units
-        list = segments();
+        Slice s;
+        int64_t first = 0, end = 0;  // of the slice's units
+        list = slices();
         sdk::for_pieces(run_, run_.worker, workers(), count, [&](int64_t index) {
             if (index < first) {
-                list = segments();
+                list = slices();
                 end = 0;
             }
             while (index >= end) {
@@ -97,7 +97,7 @@ class Run {
         leave_gathered();
     }
 
-    void unit(const Segment& s, int key, int block, int span) noexcept {
+    void unit(const Slice& s, int key, int block, int span) noexcept {
         if constexpr (!Arithmetic::kBytePages) {
             if (problem_.form == Form::kProjected) Expand<Isa, Arithmetic>::projections(operands_, scratch_, key);
         }
@@ -128,7 +128,7 @@ class Run {
     }
 
     // Attends a span. Its result becomes the panels' `group` if it begins that, and is joined to it if not.
-    void attend_to_group(const Segment& s, int key, int64_t first, int panels, int span, bool begins) noexcept {
+    void attend_to_group(const Slice& s, int key, int64_t first, int panels, int span, bool begins) noexcept {
         // A span of one chunk that the only panel sees is added as a later chunk of a span is: with the same bits, but
         // without a result of its own.
         const int64_t chunk = spans_.begin(span);
@@ -155,16 +155,16 @@ class Run {
     // What a worker has merged of a group, from its first span on, or one span of another place: in the panels'
     // `group`.
     struct Gathered {
-        Segment segment;
+        Slice slice;
         int key, block;
         int64_t first_panel;
         int panels;
         int span, count = 0;
     };
     // Attends a span and gathers its result.
-    void gather(const Segment& s, int key, int block, int64_t first, int panels, int span) noexcept {
+    void gather(const Slice& s, int key, int block, int64_t first, int panels, int span) noexcept {
         Gathered& g = gathered_;
-        const bool goes_on = g.count > 0 && g.segment.begin == s.begin && g.key == key && g.block == block &&
+        const bool goes_on = g.count > 0 && g.slice.begin == s.begin && g.key == key && g.block == block &&
                              (g.span % kSpansOfGroup == 0 || g.span == s.first_span) && span == g.span + g.count &&
                              span % kSpansOfGroup != 0;
         if (!goes_on) {
@@ -179,10 +179,10 @@ class Run {
         Gathered& g = gathered_;
         if (g.count == 0) return;
         for (int i = 0; i < g.panels; ++i) {
-            float* to = slot(g.segment, g.key, g.first_panel + i, g.span);
+            float* to = slot(g.slice, g.key, g.first_panel + i, g.span);
             const float* from = panels_[i].group;
-            const Result order = lies(g.segment, g.first_panel + i);
-            const int vectors = Lanes<Isa, Arithmetic>::vectors(g.segment, g.first_panel + i);
+            const Result order = lies(g.slice, g.first_panel + i);
+            const int vectors = Lanes<Isa, Arithmetic>::vectors(g.slice, g.first_panel + i);
             const int lanes = order.by_lane ? order.lanes : vectors * kLanes;
             const int64_t floats = int64_t{shape_.padded_value()} * lanes;
             if (pays_past_caches(run_, floats * int64_t{sizeof(float)}))
@@ -201,14 +201,14 @@ class Run {
 
     // Few rows of int16 are multiplied where they lie.
     bool takes_value_rows() const noexcept { return Arithmetic::kValueRows && shape_.prefix; }
-    Result lies(const Segment& s, int64_t panel) const noexcept {
+    Result lies(const Slice& s, int64_t panel) const noexcept {
         return {Lanes<Isa, Arithmetic>::count(s, panel), takes_value_rows() && !s.few && s.alone(panel)};
     }
-    float* slot(const Segment& s, int key, int64_t panel, int span) const noexcept {
+    float* slot(const Slice& s, int key, int64_t panel, int span) const noexcept {
         const int64_t index = s.first_slot + (int64_t{key} * s.panels + panel) * s.spans() + span - s.first_span;
         return reinterpret_cast<float*>(slots_ + index * state_.budget.slot_bytes);
     }
-    // Whether FewLanes computes segments of few lanes.
+    // Whether FewLanes computes slices of few lanes.
     bool takes_few() const noexcept {
         if (Arithmetic::kBytePages) return false;
         if (problem_.group > Few::kMaxLanes || problem_.form == Form::kProjected) return false;
@@ -216,7 +216,7 @@ class Run {
         return Few::takes(operands_.k.tensor->type, shape_.key) && Few::takes(values.tensor->type, shape_.value);
     }
 
-    void attend_span(const Segment& s, int key, int panels, int span) noexcept {
+    void attend_span(const Slice& s, int key, int panels, int span) noexcept {
         for (int i = 0; i < panels; ++i) {
             std::fill_n(top_of(panels_[i].out), kPanel, kHidden);
             std::fill_n(top_of(panels_[i].out) + kPanel, kPanel, 0.0f);
@@ -229,7 +229,7 @@ class Run {
     }
 
     // Adds the chunks of a span to what the panels' `out` holds.
-    void attend_chunks(const Segment& s, int key, int panels, int span) noexcept {
+    void attend_chunks(const Slice& s, int key, int panels, int span) noexcept {
         const int32_t last = panels_[panels - 1].limits[kPanel - 1];
         const auto end = static_cast<int>(std::min<int64_t>(spans_.begin(span + 1), s.chunks));
         const int32_t first_token = first_page_of(panels_[0]);
@@ -264,7 +264,7 @@ class Run {
         return static_cast<int32_t>(problem_.first_seen(panel.limits[0]) / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS);
     }
 
-    void load_chunk(const Segment& s, int key, int32_t first, int tokens) noexcept {
+    void load_chunk(const Slice& s, int key, int32_t first, int tokens) noexcept {
         if constexpr (Arithmetic::kBytePages) {
             Loads::byte_pages(operands_, scratch_.chunk, s, first, tokens);
         } else {
@@ -277,7 +277,7 @@ class Run {
 
     // A chunk for the only panel of a block.
     template <int V>
-    void attend_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+    void attend_alone(const Slice& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         if constexpr (Arithmetic::kBytePages) {
             attend_byte_chunk<V>(s, panel, first, tokens);
         } else {
@@ -292,8 +292,7 @@ class Run {
     // in the second-level one. While keys are multiplied, values of the chunk are asked for, and all along keys of the
     // next one.
     template <int V>
-    void attend_canonical_chunk(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first,
-                                int tokens) noexcept {
+    void attend_canonical_chunk(const Slice& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
         const char* rows[kChunk];
         operands_.find_rows(operands_.k, s, first, tokens, rows);
@@ -336,7 +335,7 @@ class Run {
     // Values are not the first part of keys.
     bool values_apart() const noexcept { return problem_.form == Form::kPlain; }
 
-    void begin_asking(const Segment& s, int key, const Panel<Arithmetic>& panel, int32_t first, const Part& keys,
+    void begin_asking(const Slice& s, int key, const Panel<Arithmetic>& panel, int32_t first, const Part& keys,
                       const Part& values) noexcept {
         const int64_t source = int64_t{s.sequence} * problem_.key_units + key;
         const int32_t end = panel.limits[kPanel - 1] + 1;
@@ -346,7 +345,7 @@ class Run {
 
     // The same where pages hold int16: keys are multiplied where they lie.
     template <int V>
-    void attend_int16_chunk(const Segment& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+    void attend_int16_chunk(const Slice& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         const Int16Pages& pages = operands_.int16_pages;
         const auto row = [&](int32_t token) { return reinterpret_cast<const char*>(operands_.int16_row(s, token)); };
         Asking asks([&](int count) { return ahead_.lines(first + 2 * kChunk, count, row); });
@@ -371,7 +370,7 @@ class Run {
 
     // The same where pages hold the codes of four tokens side by side.
     template <int V>
-    void attend_byte_chunk(const Segment& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+    void attend_byte_chunk(const Slice& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
         const BytePages& pages = operands_.byte_pages;
         // Pages have no rows, but are read from their beginning to their end. Of the last one, which is not full, some
@@ -398,9 +397,9 @@ class Run {
     // Rows of keys that few lanes ask for before the one that they multiply, where nothing was asked for yet.
     static constexpr int kFewRowsAhead = 8;
 
-    // A panel of few lanes, of which none is beyond those of the segment. While keys are multiplied, values of the
+    // A panel of few lanes, of which none is beyond those of the slice. While keys are multiplied, values of the
     // chunk are asked for, and while those are added up, keys of the next one.
-    void attend_few(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+    void attend_few(const Slice& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         const int lanes = static_cast<int>(s.lanes);
         const float* queries[Few::kMaxLanes] = {};
         for (int i = 0; i < lanes; ++i)
@@ -502,8 +501,8 @@ class Run {
         constexpr int kParts = 4;
         const int width = static_cast<int>(rounded_up((shape_.padded_value() + kParts - 1) / kParts, 32));
         int64_t item = 0;
-        SegmentList list = segments();
-        for (Segment s; list.next(s);) {
+        SliceList list = slices();
+        for (Slice s; list.next(s);) {
             if (s.first_slot < 0) continue;
             for (int key = 0; key < problem_.key_units; ++key) {
                 for (int64_t panel = 0; panel < s.panels; ++panel) {
@@ -516,7 +515,7 @@ class Run {
         }
     }
 
-    void merge_part(const Segment& s, int key, int64_t panel, int begin, int end) noexcept {
+    void merge_part(const Slice& s, int key, int64_t panel, int begin, int end) noexcept {
         const Result order = lies(s, panel);
         float* result = slot(s, key, panel, s.first_span);
         // Other workers read the tops and sums of these slots too, so the running ones are kept here.
@@ -537,13 +536,13 @@ class Run {
         write_part<Isa, Arithmetic>(operands_, s, key, panel, order, result, running + kPanel, begin, end);
     }
 
-    void write(const Segment& s, int key, int64_t panel, float* result) const noexcept {
+    void write(const Slice& s, int key, int64_t panel, float* result) const noexcept {
         add_sinks(s, key, panel, top_of(result), top_of(result) + kPanel);
         write_part<Isa, Arithmetic>(operands_, s, key, panel, lies(s, panel), result, top_of(result) + kPanel, 0,
                                     shape_.padded_value());
     }
     // The weights of sinks, which have no values, to the sums of all lanes.
-    void add_sinks(const Segment& s, int key, int64_t panel, const float* tops, float* sums) const noexcept {
+    void add_sinks(const Slice& s, int key, int64_t panel, const float* tops, float* sums) const noexcept {
         if (!problem_.sinks) return;
         const int lanes = Lanes<Isa, Arithmetic>::count(s, panel);
         for (int i = 0; i < lanes; ++i) {
@@ -564,7 +563,7 @@ class Run {
     Panel<Arithmetic>* panels_ = nullptr;
     // Whose queries are in panels_.
     struct Loaded {
-        int32_t segment = -1;
+        int32_t slice = -1;
         int key = 0, block = 0;
         bool operator==(const Loaded&) const = default;
     };

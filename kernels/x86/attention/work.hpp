@@ -1,6 +1,6 @@
 // How attention is cut into units of work, and the scratch memory of each worker.
 //
-// Rows of a batch form *segments*: consecutive rows of one sequence at ascending positions. The lanes of a segment
+// Rows of a batch form *slices*: consecutive rows of one sequence at ascending positions. The lanes of a slice
 // (rows times heads of a group) form panels, panels form blocks, and the cached tokens form spans; a unit is a block
 // over a span for one key head. Spans follow from the positions of tokens and the node alone (Spans), and are merged in
 // order, those of a group first (kSpansOfGroup), whoever computes them: the result of a row depends neither on the
@@ -17,9 +17,9 @@
 
 namespace tessera::x86::attention {
 
-// Units that a segment should have for several workers to share it well.
+// Units that a slice should have for several workers to share it well.
 inline constexpr int kWantedUnits = 16;
-// Panels over spans for which all segments together get slots, if one of them does not need more.
+// Panels over spans for which all slices together get slots, if one of them does not need more.
 inline constexpr int64_t kWantedSlots = 256;
 // Consecutive spans that are merged with each other before the result is merged with those before them. A worker merges
 // those that it computes one after another in its own cache, and only what it leaves of a group goes to a slot: a slot
@@ -89,7 +89,7 @@ inline int dealt_span(int index, int first, int end, int workers) noexcept {
 // Decisions for a node, made once.
 struct Budget {
     int panels_of_block = 1;  // at most
-    int slots = 0;            // panels over spans that segments may spread over several units
+    int slots = 0;            // panels over spans that slices may spread over several units
     int workers = 1;
     int64_t worker_bytes = 0;
     int64_t slot_bytes = 0;
@@ -252,7 +252,7 @@ Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& mi
 }
 
 // Rows begin .. end of one sequence; they see tokens up to their own position, `tokens` at most.
-struct Segment {
+struct Slice {
     int32_t begin, end;
     int32_t sequence;
     int32_t first_position;
@@ -275,13 +275,13 @@ struct Segment {
     }
 };
 
-// Walks over the segments of a batch, always in the same order and with the same cuts.
+// Walks over the slices of a batch, always in the same order and with the same cuts.
 template <class Arithmetic>
-class Segments {
+class Slices {
   public:
-    // few_lanes: kFewRows rows or less become segments of at most so many lanes, if they can (0: they stay together).
-    Segments(const Problem& problem, const Budget& budget, const int32_t* positions, const int32_t* sequences,
-             tsr_range rows, int few_lanes) noexcept
+    // few_lanes: kFewRows rows or less become slices of at most so many lanes, if they can (0: they stay together).
+    Slices(const Problem& problem, const Budget& budget, const int32_t* positions, const int32_t* sequences,
+           tsr_range rows, int few_lanes) noexcept
         : problem_(&problem),
           budget_(&budget),
           positions_(positions),
@@ -290,7 +290,7 @@ class Segments {
           end_(rows.end),
           few_rows_(few_lanes / problem.group) {}
 
-    bool next(Segment& s) noexcept {
+    bool next(Slice& s) noexcept {
         if (next_ >= end_) return false;
         s.begin = next_;
         s.end = next_ + 1;
@@ -337,7 +337,7 @@ class Segments {
     const int32_t* positions_;
     const int32_t* sequences_;
     int32_t next_, end_;
-    int few_rows_;         // of a segment
+    int few_rows_;         // of a slice
     int32_t run_end_ = 0;  // of consecutive rows of one sequence
     bool few_run_ = false;
     int slots_used_ = 0;

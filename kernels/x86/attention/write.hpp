@@ -9,7 +9,7 @@ namespace tessera::x86::attention {
 
 // Elements [begin, end) (multiples of 32) of a panel's result that lies by lanes, divided by the sums of its lanes.
 template <class Arithmetic>
-void write_part_by_lane(const Operands& o, const Segment& s, int key, int64_t panel, int lanes, const float* result,
+void write_part_by_lane(const Operands& o, const Slice& s, int key, int64_t panel, int lanes, const float* result,
                         const float* sums, int begin, int end) noexcept {
     constexpr int kRun = Arithmetic::kOutRun;
     end = std::min(end, o.shape().value);
@@ -34,7 +34,7 @@ void write_part_by_lane(const Operands& o, const Segment& s, int key, int64_t pa
 
 // The same of any result.
 template <class Isa, class Arithmetic>
-void write_part(const Operands& o, const Segment& s, int key, int64_t panel, const Result& lies, const float* result,
+void write_part(const Operands& o, const Slice& s, int key, int64_t panel, const Result& lies, const float* result,
                 const float* sums, int begin, int end) noexcept {
     if (lies.by_lane) return write_part_by_lane<Arithmetic>(o, s, key, panel, lies.lanes, result, sums, begin, end);
     constexpr int kLanes = Isa::kLanes;
