@@ -54,7 +54,7 @@ class MatmulOfRows {
           few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kRows) {
         if (maximum_rows(*node.inputs[0]) <= int64_t{few_rows_.limit()}) return;
         tiles_.emplace(device, info, build, node.inputs[1]->type);
-        if (tiles_->converts()) convert_.emplace(device, build, tiles_->form());
+        if (tiles_->converts()) convert_.emplace(device, build, tiles_->layout());
     }
 
     void enqueue(const tsr_launch& launch) const {

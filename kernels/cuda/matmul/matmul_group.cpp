@@ -53,7 +53,7 @@ class MatmulGroup {
         const int64_t few = std::min(rows, limit);
         std::array<int64_t, kOrders> of_one = {}, of_few = {};  // bytes by order
         int64_t many_bytes = 0;
-        std::array<bool, kRowForms> counted = {};
+        std::array<bool, kRowLayouts> counted = {};
         cpu::Work work;
         const double moved = 4 * static_cast<double>(x.dims[0]);
         work.bytes_one_row = moved;
@@ -65,9 +65,9 @@ class MatmulGroup {
                 int64_t& most = (count == 1 ? of_one : of_few)[static_cast<size_t>(order)];
                 most = std::max(most, few_rows_bytes(weight.type, x.dims[0], count, card.instructions));
             }
-            const RowForm form = row_form(weight.type, card);
-            if (!counted[static_cast<size_t>(form)]) many_bytes += aligned(rows * row_bytes(form, x.dims[0]));
-            counted[static_cast<size_t>(form)] = true;
+            const RowLayout layout = row_layout(weight.type, card);
+            if (!counted[static_cast<size_t>(layout)]) many_bytes += aligned(rows * row_bytes(layout, x.dims[0]));
+            counted[static_cast<size_t>(layout)] = true;
             const double macs = static_cast<double>(weight.dims[0]) * static_cast<double>(weight.dims[1]);
             work.macs_one_row += macs;
             work.macs_all_rows += macs * static_cast<double>(rows);
@@ -95,9 +95,9 @@ class MatmulGroup {
             few_.push_back(std::make_unique<FewRows>(device, info, build, type, k, FewRows::Kind::kRows));
             if (!many) continue;
             tiles_.push_back(std::make_unique<TileProduct>(device, info, build, type));
-            const RowForm form = tiles_.back()->form();
-            if (tiles_.back()->converts() && !conversions_[static_cast<size_t>(form)])
-                conversions_[static_cast<size_t>(form)].emplace(device, build, form);
+            const RowLayout layout = tiles_.back()->layout();
+            if (tiles_.back()->converts() && !conversions_[static_cast<size_t>(layout)])
+                conversions_[static_cast<size_t>(layout)].emplace(device, build, layout);
         }
     }
 
@@ -107,20 +107,20 @@ class MatmulGroup {
             multiply_few(launch, rows);
             return;
         }
-        std::array<int64_t, kRowForms> places = {};
+        std::array<int64_t, kRowLayouts> places = {};
         int64_t end = 0;
         Matmul m = arguments(launch, 1);
-        for (size_t form = 0; form < kRowForms; ++form) {
-            if (!conversions_[form]) continue;
-            places[form] = end;
+        for (size_t layout = 0; layout < kRowLayouts; ++layout) {
+            if (!conversions_[layout]) continue;
+            places[layout] = end;
             m.activations = static_cast<char*>(launch.workspace) + end;
-            conversions_[form]->launch(launch.queue, rows_to_convert(m), rows);
-            end += aligned(int64_t{rows} * row_bytes(static_cast<RowForm>(form), m.k));
+            conversions_[layout]->launch(launch.queue, rows_to_convert(m), rows);
+            end += aligned(int64_t{rows} * row_bytes(static_cast<RowLayout>(layout), m.k));
         }
         for (uint32_t i = 1; i < node_.input_count; ++i) {
             const TileProduct& product = *tiles_[i - 1];
             m = arguments(launch, i);
-            m.activations = static_cast<char*>(launch.workspace) + places[static_cast<size_t>(product.form())];
+            m.activations = static_cast<char*>(launch.workspace) + places[static_cast<size_t>(product.layout())];
             product.multiply_rows(launch.queue, m, rows);
         }
     }
@@ -181,7 +181,7 @@ class MatmulGroup {
     uint32_t limit_;
     std::vector<std::unique_ptr<FewRows>> few_;
     std::vector<std::unique_ptr<TileProduct>> tiles_;
-    std::array<std::optional<ConvertRows>, kRowForms> conversions_;  // by form
+    std::array<std::optional<ConvertRows>, kRowLayouts> conversions_;  // by layout
 };
 
 }  // namespace

@@ -66,7 +66,7 @@ class MatmulId {
         if (maximum_rows(*node.inputs[0]) <= kFewRowsById) return;
         map_.emplace(device, build);
         tiles_.emplace(device, info, build, node.inputs[1]->type);
-        if (tiles_->converts()) convert_.emplace(device, build, tiles_->form());
+        if (tiles_->converts()) convert_.emplace(device, build, tiles_->layout());
     }
 
     void enqueue(const tsr_launch& launch) const {
@@ -127,7 +127,7 @@ class MatmulId {
         if (convert_) {
             matmul.activations = static_cast<char*>(launch.workspace) + rows_at(*node_.inputs[2], *node_.inputs[1]);
             convert_->launch(launch.queue, rows_to_convert(matmul), rows * static_cast<uint32_t>(matmul.batch));
-            const int64_t row = row_bytes(tiles_->form(), matmul.k);
+            const int64_t row = row_bytes(tiles_->layout(), matmul.k);
             a.x = matmul.activations;
             a.x_row = row * matmul.batch;
             a.x_slot = matmul.batch > 1 ? row : 0;

@@ -72,25 +72,25 @@ Card card_of(const cuda::Module& module, const tsr_device_info& info) noexcept {
     return {cuda::instructions_for(module, info.compute_capability), info.compute_capability};
 }
 
-RowForm row_form(tsr_type weight, const Card& card) noexcept {
+RowLayout row_layout(tsr_type weight, const Card& card) noexcept {
     if (family_of(weight) != Family::kFloat) {
-        if (card.instructions < kDp4a) return RowForm::kFloats;
+        if (card.instructions < kDp4a) return RowLayout::kFloats;
         const bool blocks = card.instructions >= kTensorCores && block_elements(weight) == kBlockElements;
-        return blocks || joins(weight, card) ? RowForm::kBlocks : RowForm::kSegments;
+        return blocks || joins(weight, card) ? RowLayout::kBlocks : RowLayout::kSegments;
     }
-    if (card.instructions < kTensorCores || weight == TSR_TYPE_F32) return RowForm::kFloats;
-    return weight == TSR_TYPE_BF16 ? RowForm::kBrainHalves : RowForm::kHalves;
+    if (card.instructions < kTensorCores || weight == TSR_TYPE_F32) return RowLayout::kFloats;
+    return weight == TSR_TYPE_BF16 ? RowLayout::kBrainHalves : RowLayout::kHalves;
 }
 
-int64_t row_bytes(RowForm form, int64_t k) noexcept {
-    switch (form) {
-        case RowForm::kSegments:
+int64_t row_bytes(RowLayout layout, int64_t k) noexcept {
+    switch (layout) {
+        case RowLayout::kSegments:
             return segments_of(k) * kSegmentBytes;
-        case RowForm::kBlocks:
+        case RowLayout::kBlocks:
             return blocks_bytes(k);
-        case RowForm::kHalves:
+        case RowLayout::kHalves:
             return halves_bytes(k, false);
-        case RowForm::kBrainHalves:
+        case RowLayout::kBrainHalves:
             return halves_bytes(k, true);
         default:
             return 0;
@@ -98,7 +98,7 @@ int64_t row_bytes(RowForm form, int64_t k) noexcept {
 }
 
 uint64_t tile_row_bytes(tsr_type weight, int64_t k, const Card& card) noexcept {
-    return static_cast<uint64_t>(row_bytes(row_form(weight, card), k));
+    return static_cast<uint64_t>(row_bytes(row_layout(weight, card), k));
 }
 
 namespace {
@@ -228,25 +228,25 @@ Dp4aShares dp4a_shares(tsr_type weight) noexcept {
 // share that the instructions beside it allow, times one for what no instruction count shows.
 double tile_macs_a_clock(tsr_type weight, const Card& card) noexcept {
     const double waiting = constants_of(card.capability).product_share.value;
-    const RowForm form = row_form(weight, card);
+    const RowLayout layout = row_layout(weight, card);
     const uint32_t capability = card.capability;
     const bool geforce = is_geforce(capability);
     const bool hopper = !geforce && capability >= 900;
     // f32: 64 or 128 lanes; per 16 multiply-adds of a thread four loads from shared memory go by.
-    if (form == RowForm::kFloats)
+    if (layout == RowLayout::kFloats)
         return waiting * 0.7 * (geforce || (capability >= 610 && capability < 700) ? 128 : 64);
     // dp4a: four in each of 128 lanes on 6.1, of 64 later.
     if (card.instructions < kTensorCores) {
         const Dp4aShares shares = dp4a_shares(weight);
         return waiting * (capability < 700 ? 512 * shares.pascal : 256 * shares.volta);
     }
-    if (form == RowForm::kHalves || form == RowForm::kBrainHalves) {
+    if (layout == RowLayout::kHalves || layout == RowLayout::kBrainHalves) {
         // With sums in f32.
         const double rate = geforce ? 256 : hopper ? 2048 * constants_of(capability).mma_share.value : 1024;
-        return waiting * 0.9 * rate / half_parts(form == RowForm::kBrainHalves);
+        return waiting * 0.9 * rate / half_parts(layout == RowLayout::kBrainHalves);
     }
     // GeForce cards take joined formats segment by segment, at the rate that is theirs in the table.
-    const bool listed = form == RowForm::kBlocks || has_joined_products(weight);
+    const bool listed = layout == RowLayout::kBlocks || has_joined_products(weight);
     const Shares shares = listed ? shares_of_blocks(weight) : kSharesOfSegments;
     if (geforce) return waiting * 1024 * shares.geforce;
     return waiting * (hopper ? 4096 * shares.hopper : 2048 * shares.a100);
@@ -265,24 +265,24 @@ TileProduct::Size::Size(tsr_device& device, const cuda::Module& module, const st
       shared_bytes(static_cast<uint32_t>(shared)) {}
 
 TileProduct::TileProduct(tsr_device& device, const Card& card, const Build& build, tsr_type weight)
-    : form_(row_form(weight, card)) {
+    : layout_(row_layout(weight, card)) {
     const std::string name = std::string("product_") + cpu::format_name(weight) + "_";
     if (const cuda::Module* staged = staged_module(build, weight, card)) {
         const auto add = [&](std::optional<Size>& size, int rows) {
-            const bool brain = form_ == RowForm::kBrainHalves;
+            const bool brain = layout_ == RowLayout::kBrainHalves;
             size.emplace(
                 device, *staged, name + "staged_", rows, kStagedOutputs, 2 * rows,
-                brain || form_ == RowForm::kHalves ? staged_half_bytes(brain, rows) : staged_bytes(weight, rows));
+                brain || layout_ == RowLayout::kHalves ? staged_half_bytes(brain, rows) : staged_bytes(weight, rows));
         };
         add(small_, kSmallTile);
         add(large_, kLargeTile);
         return;
     }
     const cuda::Module& module = products_module(build, weight);
-    const bool tensors = form_ != RowForm::kFloats && card.instructions >= kTensorCores;
+    const bool tensors = layout_ != RowLayout::kFloats && card.instructions >= kTensorCores;
     small_.emplace(device, module, name, kSmallTile, tensors ? tile_outputs(weight, kSmallTile) : kPlainTileOutputs,
                    kTilesThreads, 0);
-    if (!tensors || (form_ != RowForm::kSegments && form_ != RowForm::kBlocks)) return;
+    if (!tensors || (layout_ != RowLayout::kSegments && layout_ != RowLayout::kBlocks)) return;
     large_.emplace(device, module, name, kLargeTile, tile_outputs(weight, kLargeTile), kTilesThreads, 0);
 }
 
@@ -317,7 +317,7 @@ void TileProduct::multiply_rows(tsr_queue queue, const Matmul& m, uint32_t rows)
     a.x_numbering = kAbsolute;
     if (converts()) {
         a.x = m.activations;
-        a.x_slot = row_bytes(form_, m.k);
+        a.x_slot = row_bytes(layout_, m.k);
         a.x_row = a.x_slot * m.batch;
         a.x_numbering = kRelative;
     }
@@ -347,19 +347,19 @@ Segments rows_to_convert(const Matmul& m) noexcept {
     return s;
 }
 
-ConvertRows::ConvertRows(tsr_device& device, const Build& build, RowForm form)
-    : form_(form),
+ConvertRows::ConvertRows(tsr_device& device, const Build& build, RowLayout layout)
+    : layout_(layout),
       kernel_(device, *build.product_parts,
-              form == RowForm::kSegments ? "make_segments"
-              : form == RowForm::kBlocks ? "make_blocks"
-              : form == RowForm::kHalves ? "make_halves_f16"
-                                         : "make_halves_bf16") {}
+              layout == RowLayout::kSegments ? "make_segments"
+              : layout == RowLayout::kBlocks ? "make_blocks"
+              : layout == RowLayout::kHalves ? "make_halves_f16"
+                                             : "make_halves_bf16") {}
 
 void ConvertRows::launch(tsr_queue queue, Segments a, uint32_t rows) const {
-    a.segments_row = row_bytes(form_, a.k);
-    if (form_ != RowForm::kSegments) {
+    a.segments_row = row_bytes(layout_, a.k);
+    if (layout_ != RowLayout::kSegments) {
         kernel_.launch(queue, {std::min(rows, kMaximumGrid), 1, 1},
-                       form_ == RowForm::kBlocks ? kBlockThreads : kHalvesThreads, a);
+                       layout_ == RowLayout::kBlocks ? kBlockThreads : kHalvesThreads, a);
         return;
     }
     const auto groups = static_cast<uint32_t>((segments_of(a.k) + kSegmentWarps - 1) / kSegmentWarps);

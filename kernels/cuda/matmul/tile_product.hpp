@@ -23,12 +23,12 @@ struct Card {
 Card card_of(const cuda::Module& module, const tsr_device_info& info) noexcept;
 
 // As what products with a type read rows of k elements of x (kernels/tiles.hpp); kFloats: x itself.
-enum class RowForm { kFloats, kSegments, kBlocks, kHalves, kBrainHalves };
-inline constexpr size_t kRowForms = 5;
-RowForm row_form(tsr_type weight, const Card& card) noexcept;
+enum class RowLayout { kFloats, kSegments, kBlocks, kHalves, kBrainHalves };
+inline constexpr size_t kRowLayouts = 5;
+RowLayout row_layout(tsr_type weight, const Card& card) noexcept;
 
-// Bytes of one row of k elements in that form; 0: floats.
-int64_t row_bytes(RowForm form, int64_t k) noexcept;
+// Bytes of one row of k elements in that layout; 0: floats.
+int64_t row_bytes(RowLayout layout, int64_t k) noexcept;
 uint64_t tile_row_bytes(tsr_type weight, int64_t k, const Card& card) noexcept;
 
 // Up to so many rows each reads its experts for itself; more are grouped, since experts repeat.
@@ -43,9 +43,9 @@ class TileProduct {
     // Rows of a tile where each matrix has about so many rows.
     int tile_rows(double rows) const noexcept;
 
-    RowForm form() const noexcept { return form_; }
+    RowLayout layout() const noexcept { return layout_; }
     // Whether x has to be converted.
-    bool converts() const noexcept { return form_ != RowForm::kFloats; }
+    bool converts() const noexcept { return layout_ != RowLayout::kFloats; }
 
     // `tiles`: of `tile_rows` rows, at most; `batch`: matrices, if there is no map.
     void multiply(tsr_queue queue, const cuda_kernels::Tiles& a, int tile_rows, uint32_t tiles,
@@ -66,7 +66,7 @@ class TileProduct {
         uint32_t threads, shared_bytes;
     };
 
-    RowForm form_;
+    RowLayout layout_;
     std::optional<Size> small_, large_;
 };
 
@@ -82,13 +82,13 @@ void write_product_estimate(const cpu::Work& work, tsr_type weight, int launches
 // Converts rows of f32.
 class ConvertRows {
   public:
-    // `form`: not kFloats.
-    ConvertRows(tsr_device& device, const Build& build, RowForm form);
+    // `layout`: not kFloats.
+    ConvertRows(tsr_device& device, const Build& build, RowLayout layout);
     // Sets segments_row. `rows`: the maximum, slots included.
     void launch(tsr_queue queue, cuda_kernels::Segments a, uint32_t rows) const;
 
   private:
-    RowForm form_;
+    RowLayout layout_;
     cuda::Kernel kernel_;
 };
 

@@ -167,8 +167,8 @@ class Ffn {
         if (o_.rows <= Layout::few_rows(o_)) return;
         gate_up_tiles_.emplace(device, info, build, o_.gate.type);
         down_tiles_.emplace(device, info, build, o_.down.type);
-        if (gate_up_tiles_->converts()) convert_x_.emplace(device, build, gate_up_tiles_->form());
-        if (down_tiles_->converts()) convert_hidden_.emplace(device, build, down_tiles_->form());
+        if (gate_up_tiles_->converts()) convert_x_.emplace(device, build, gate_up_tiles_->layout());
+        if (down_tiles_->converts()) convert_hidden_.emplace(device, build, down_tiles_->layout());
         if (!kRouted) return;
         map_.emplace(device, build);
         sum_.emplace(device, *build.product_parts, "sum_experts");
@@ -337,7 +337,7 @@ class Ffn {
             s.slots = 1;
             convert_x_->launch(launch.queue, s, rows);
             a.x = s.segments;
-            a.x_row = row_bytes(gate_up_tiles_->form(), o_.k);
+            a.x_row = row_bytes(gate_up_tiles_->layout(), o_.k);
             a.x_numbering = kRelative;
         }
         a.weights[0] = input(launch, o_.first);
@@ -368,7 +368,7 @@ class Ffn {
             s.relative = 1;
             convert_hidden_->launch(launch.queue, s, static_cast<uint32_t>(places));
             a.x = s.segments;
-            a.x_row = row_bytes(down_tiles_->form(), o_.f);
+            a.x_row = row_bytes(down_tiles_->layout(), o_.f);
             outputs = memory + layout_.hidden;
         }
         a.weights[0] = input(launch, o_.first + 2);
