@@ -11,6 +11,15 @@
 #include <utility>
 
 namespace tessera::session {
+namespace {
+
+// What a step waits for a constraint that is late: less than the answer would lose without the step.
+constexpr std::chrono::milliseconds kLateness(2);
+// The same where nothing else is to be done; then somebody may have cancelled it.
+constexpr std::chrono::milliseconds kIdle(20);
+
+}  // namespace
+
 Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, GeneratorOptions options)
     : engine_(engine),
       tokenizer_(tokenizer),
@@ -95,22 +104,29 @@ uint32_t Generator::largest_piece() const {
 
 bool Generator::computes_prompt(const Task& task) const {
     const uint32_t length = cached(task);
-    return length < task.prompt_size || length + 1 < task.tokens.size();
+    return length < task.prompt_size || length + 1 + task.forced < task.tokens.size();
 }
 
 bool Generator::step() {
     // Remains if an earlier step failed after some requests had ended.
     admission_.erase_done();
     admission_.resume(!under_way_.empty());
+    const bool none_late = take_held();
+    admission_.erase_done();
     admission_.admit(!under_way_.empty(), [this](const Task& task) { waited(task); });
     if (admission_.active().empty()) return false;
+    for (const auto& task : admission_.active()) make_constraint(*task);
     if (admission_.take_waits_for_pages()) {
         entries_.clear();
         tasks_.clear();
     } else {
         gather();
     }
-    if (!entries_.empty() || !under_way_.empty()) do_step();
+    if (!entries_.empty() || !under_way_.empty()) {
+        do_step();
+    } else if (!none_late) {
+        wait_for_held();
+    }
     admission_.erase_done();
     return !admission_.active().empty() || admission_.waiting() > 0;
 }
@@ -288,21 +304,86 @@ void Generator::take_outputs(std::span<const std::span<const float>> outputs) {
 
 // On any worker: everything about the task alone.
 void Generator::sample(Task& task, std::span<const float> logits) const {
-    if (task.request.max_new_tokens == 0) return;
+    if (task.request.max_new_tokens == 0 || task.error) return;
     try {
         const auto known = logits.first(tokenizer_.size());
-        if (task.request.make_constraint && !task.constraint) task.constraint = task.request.make_constraint();
-        task.sampled = task.request.sampler->sample(known, task.constraint ? task.constraint->allowed() : TokenMask());
-        task.request.sampler->accept(task.sampled);
-        if (task.constraint) task.constraint->accept(task.sampled);
-        if (task.request.probabilities) {
-            task.probabilities =
-                task.request.sampled_probabilities
-                    ? probabilities_of(task.request.sampler->candidates(), task.sampled, *task.request.probabilities)
-                    : probabilities_of(known, task.sampled, *task.request.probabilities);
+        if (task.constraint && !task.constraint->wait(Clock::now() + kLateness)) {
+            task.held_logits.assign(known.begin(), known.end());
+        } else {
+            choose_tokens(task, known);
         }
     } catch (const Error& error) {
         task.error = error;
+    }
+}
+
+// The constraint is not late.
+void Generator::choose_tokens(Task& task, std::span<const float> logits) const {
+    Sampler& sampler = *task.request.sampler;
+    std::span<const Token> forced;
+    if (task.constraint) forced = task.constraint->forced();
+    // Each has probabilities of its own.
+    if (task.request.probabilities) forced = forced.first(std::min<size_t>(forced.size(), 1));
+    task.forced = 0;
+    task.forced_after.clear();
+    if (forced.empty()) {
+        task.sampled = sampler.sample(logits, task.constraint ? task.constraint->allowed() : TokenMask());
+    } else {
+        task.sampled = forced.front();
+        task.forced_after.assign(forced.begin() + 1, forced.end());
+    }
+    sampler.accept(task.sampled);
+    for (const Token token : task.forced_after) sampler.accept(token);
+    if (task.request.probabilities) {
+        task.probabilities = task.request.sampled_probabilities && forced.empty()
+                                 ? probabilities_of(sampler.candidates(), task.sampled, *task.request.probabilities)
+                                 : probabilities_of(logits, task.sampled, *task.request.probabilities);
+    }
+    if (!task.constraint) return;
+    std::vector<Token> accepted = {task.sampled};
+    accepted.insert(accepted.end(), task.forced_after.begin(), task.forced_after.end());
+    task.constraint->accept(accepted);
+}
+
+void Generator::make_constraint(Task& task) const {
+    if (!task.request.make_constraint || task.constraint || task.error) return;
+    try {
+        task.constraint = task.request.make_constraint();
+    } catch (const Error& error) {
+        task.error = error;
+    }
+}
+
+// Takes tokens of those whose constraints were late and are no more. False: some still are.
+bool Generator::take_held() {
+    bool all = true;
+    for (const auto& task : admission_.active()) {
+        if (task->done || task->held_logits.empty()) continue;
+        try {
+            if (!task->constraint->wait(Clock::now())) {
+                all = false;
+                continue;
+            }
+            choose_tokens(*task, task->held_logits);
+        } catch (const Error& error) {
+            task->error = error;
+        }
+        task->held_logits = {};
+        take(*task);
+    }
+    return all;
+}
+
+// Until one of them is known, or for a while: nothing else is to be done.
+void Generator::wait_for_held() const {
+    for (const auto& task : admission_.active()) {
+        if (task->held_logits.empty()) continue;
+        try {
+            task->constraint->wait(Clock::now() + kIdle);
+        } catch (const Error&) {
+            // It will be thrown again where the token is chosen.
+        }
+        return;
     }
 }
 
@@ -330,7 +411,16 @@ void Generator::take(Task& task) {
         return;
     }
     if (task.request.max_new_tokens == 0) return finish(task, FinishReason::kLength);
-    const Token token = task.sampled;
+    if (!task.held_logits.empty()) return;
+    take_token(task, task.sampled);
+    for (size_t i = 0; i < task.forced_after.size() && !task.done; ++i) {
+        take_token(task, task.forced_after[i]);
+        ++task.forced;
+    }
+}
+
+void Generator::take_token(Task& task, Token token) {
+    Answer& answer = task.answer;
     if (answer.new_tokens++ == 0) {
         answer.first_token_seconds = seconds_since(task.arrived);
         answer.prompt_seconds = seconds_since(task.admitted);
@@ -445,7 +535,7 @@ std::vector<Task*> Generator::prompts_in_turn() const {
     std::map<std::string_view, size_t> ranks;
     std::vector<Turn> turns;
     for (const auto& task : admission_.active()) {
-        if (task->suspended || !computes_prompt(*task)) continue;
+        if (task->suspended || !computes_prompt(*task) || !task->held_logits.empty()) continue;
         const std::string_view client = task->request.client;
         turns.push_back({ranks[client]++, served[client], task.get()});
     }
@@ -460,10 +550,19 @@ std::vector<Generator::Part> Generator::choose_parts() {
     // A token of a prompt that is scored is a row of its own, like an answer's, and takes nothing of the piece.
     const auto scores = [this](const Task& task) { return task.scores() && cached(task) + 1 == task.scored; };
     for (const auto& task : admission_.active()) {
-        if (!task->suspended && task->sequence && (!computes_prompt(*task) || scores(*task)))
-            parts.push_back({task.get(), 1, true});
+        if (task->suspended || !task->sequence || (computes_prompt(*task) && !scores(*task))) continue;
+        if (task->held_logits.empty()) parts.push_back({task.get(), 1, true});
     }
     size_t rows = engine_.max_rows() - parts.size();
+    // Tokens that were forced are computed with the one before them.
+    for (Part& part : parts) {
+        if (part.task->scores()) continue;
+        const size_t left = part.task->tokens.size() - cached(*part.task);
+        const size_t more = std::min(left - 1, rows);
+        part.rows += static_cast<uint32_t>(more);
+        part.output = part.rows == left;
+        rows -= more;
+    }
     // Pieces far into a prompt have fewer rows and take as long, so what is left of a step is counted in pieces.
     double pieces = 1 + 1e-6;
     for (Task* task : prompts_in_turn()) {

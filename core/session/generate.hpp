@@ -112,8 +112,13 @@ class Generator {
     void progress(Task& task);
     void take_outputs(std::span<const std::span<const float>> outputs);
     void sample(Task& task, std::span<const float> logits) const;
+    void choose_tokens(Task& task, std::span<const float> logits) const;
+    void make_constraint(Task& task) const;
+    bool take_held();
+    void wait_for_held() const;
     void score(Task& task, std::span<const float> logits) const;
     void take(Task& task);
+    void take_token(Task& task, Token token);
     void waited(const Task& task) const;
     // Without an error: with kCancelled.
     void give_up(Task& task, const Error* error);

@@ -98,8 +98,9 @@ struct Request {
     std::string client;           // requests of different clients share the engine fairly
     uint32_t client_running = 0;  // of the client's requests that are worked on at once; 0: any number
     std::string space;            // requests of different spaces share no cached prefixes
-    // Makes what limits the tokens of the answer; nothing: no limit. Called once, by a worker of the team before the
-    // first token is sampled: what takes long is done before. An Error that it throws ends the request as failed.
+    // Makes what limits the tokens of the answer; nothing: no limit. Called once, by the engine's thread when work on
+    // the request begins: what takes long is done before, or by others until TokenConstraint::wait() says so. An Error
+    // that it throws ends the request as failed when its first token is sampled.
     std::function<std::unique_ptr<TokenConstraint>()> make_constraint;
     // Called inside Generator::step, in this order for a token.
     std::function<void(std::string_view text)> on_text;  // whole UTF-8 characters

@@ -38,12 +38,16 @@ struct Task {
     uint64_t prompt_step = 0;  // the last that computed rows of its prompt, counted from 1
     Clock::time_point arrived = Clock::now(), admitted;
 
-    std::unique_ptr<TokenConstraint> constraint;  // made when the first token is sampled
+    std::unique_ptr<TokenConstraint> constraint;  // made for the first step
+    // Those of the next token while the constraint is late; the task takes no part in steps then.
+    std::vector<float> held_logits;
+    uint32_t forced = 0;  // tokens behind the last that is cached which the constraint forced, but one
 
     uint32_t scored = 1;  // tokens of the prompt whose probabilities are known; the first has none
 
     // Of the current step.
     Token sampled = 0;
+    std::vector<Token> forced_after;  // the constraint forced `sampled` and these
     TokenProbabilities probabilities;
     std::optional<Error> error;
 

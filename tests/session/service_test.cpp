@@ -631,8 +631,9 @@ class TwoTokens final : public TokenConstraint {
         mask_[2 + accepted_ % 2] = 1u << 7;
         return mask_;
     }
-    void accept(int32_t token) override {
-        EXPECT_EQ(token, static_cast<int32_t>(32 * (2 + accepted_ % 2) + 7));
+    void accept(std::span<const int32_t> tokens) override {
+        ASSERT_EQ(tokens.size(), 1u);
+        EXPECT_EQ(tokens[0], static_cast<int32_t>(32 * (2 + accepted_ % 2) + 7));
         ++accepted_;
     }
 
@@ -679,6 +680,66 @@ TEST_F(ServiceTest, ConstraintsDecideEachToken) {
     Result after;
     serve({}, [&](Service& service) { service.submit(request(question(1), after, 4)); });
     EXPECT_EQ(after.text, alone.text);
+}
+
+// Forces the tokens of a text in pieces, between tokens that are free, and is late with each.
+class Forcing final : public TokenConstraint {
+  public:
+    Forcing(std::span<const Token> text, size_t piece, size_t late) : text_(text), piece_(piece), late_(late) {}
+
+    bool wait(std::chrono::steady_clock::time_point until) override {
+        if (waited_++ >= late_) return true;
+        std::this_thread::sleep_until(until);
+        return false;
+    }
+    std::span<const Token> forced() override {
+        const size_t left = std::min(piece_, text_.size() - at_);
+        return waited_ > late_ ? text_.subspan(at_, left) : std::span<const Token>();
+    }
+    TokenMask allowed() override { return {}; }
+    void accept(std::span<const Token> tokens) override {
+        at_ = std::min(at_ + tokens.size(), text_.size());
+        waited_ = 0;
+    }
+
+  private:
+    const std::span<const Token> text_;
+    const size_t piece_, late_;
+    size_t at_ = 0, waited_ = 0;
+};
+
+// What is forced is computed in steps of many rows and changes nothing of what follows; constraints that are late hold
+// up nobody else.
+TEST_F(ServiceTest, ForcedTokensAreRowsOfOneStep) {
+    load(64 + 3, 4, 4096);
+    const std::vector<Token> text = tokenizer_->encode("The sea is deep and the sky is wide, and so it goes on.");
+    ASSERT_GT(text.size(), 8u);
+    const auto answer_of = [&](size_t piece, size_t late, uint64_t& steps, bool probabilities) {
+        Result forced, beside;
+        const ServiceStatus status = serve({}, [&](Service& service) {
+            Request made = request(question(1), forced, static_cast<uint32_t>(text.size()) + 6);
+            made.make_constraint = [&, piece, late] { return std::make_unique<Forcing>(text, piece, late); };
+            if (probabilities) made.probabilities = 0;
+            for (const Token end : tokenizer_->generation_ends())
+                made.sampling.logit_bias.emplace_back(end, -std::numeric_limits<float>::infinity());
+            service.submit(std::move(made));
+            service.submit(request(question(2), beside, 4));
+        });
+        steps = status.counters.steps;
+        EXPECT_EQ(forced.answer.reason, FinishReason::kLength) << forced.answer.error;
+        EXPECT_EQ(beside.answer.new_tokens, 4u);
+        return std::vector<Token>(forced.answer.tokens.begin() + forced.answer.prompt_tokens,
+                                  forced.answer.tokens.end());
+    };
+    uint64_t one_by_one = 0, together = 0, late = 0, scored = 0;
+    const std::vector<Token> expected = answer_of(1, 0, one_by_one, false);
+    ASSERT_EQ(expected.size(), text.size() + 6);
+    EXPECT_TRUE(std::equal(text.begin(), text.end(), expected.begin()));
+    EXPECT_EQ(answer_of(8, 0, together, false), expected);
+    EXPECT_EQ(answer_of(8, 3, late, false), expected);
+    EXPECT_EQ(answer_of(8, 0, scored, true), expected);
+    EXPECT_LE(together + text.size() - text.size() / 8 - 2, one_by_one);
+    EXPECT_EQ(scored, one_by_one) << "each token with its probabilities";
 }
 
 // The bundled model was made for 1,024 tokens. A cache for many is no permission for one.
