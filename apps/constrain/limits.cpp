@@ -1,0 +1,77 @@
+#include "apps/constrain/limits.hpp"
+
+#include "apps/structure/protocol.hpp"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+namespace tessera::constrain {
+namespace {
+
+using namespace structure;
+
+// Made before, as handlers of signals may not allocate.
+std::string g_out_of_time, g_out_of_memory;
+int g_channel = -1;
+
+void end_with(const std::string& message) {
+    [[maybe_unused]] const ssize_t sent = send(g_channel, message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    _exit(1);
+}
+
+void on_time(int) {
+    end_with(g_out_of_time);
+}
+
+// llguidance aborts where it gets no memory, and where it is wrong itself; a stack that is full is a fault of memory.
+void on_fault(int) {
+    end_with(g_out_of_memory);
+}
+
+uint64_t address_space() {
+    uint64_t pages = 0;
+    if (std::FILE* const file = std::fopen("/proc/self/statm", "r")) {
+        if (std::fscanf(file, "%lu", &pages) != 1) pages = 0;
+        std::fclose(file);
+    }
+    return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+void limit_memory(uint64_t bytes, const OpenFile& channel) {
+    g_channel = channel.number();
+    g_out_of_time = message_of({Word::kFailed}, "it takes too much processor time");
+    g_out_of_memory = message_of({Word::kFailed}, "it takes too much memory, or llguidance failed at it");
+    static char stack[64 << 10];
+    const stack_t other{stack, 0, sizeof stack};
+    sigaltstack(&other, nullptr);
+    struct sigaction action {};
+    action.sa_flags = SA_ONSTACK;
+    action.sa_handler = on_time;
+    sigaction(SIGPROF, &action, nullptr);
+    action.sa_handler = on_fault;
+    for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE}) sigaction(signal, &action, nullptr);
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    const rlimit memory{address_space() + bytes, address_space() + bytes};
+    setrlimit(RLIMIT_AS, &memory);
+}
+
+TimeLimit::TimeLimit(std::chrono::milliseconds limit) {
+    const itimerval timer{{}, {limit.count() / 1000, limit.count() % 1000 * 1000}};
+    setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
+TimeLimit::~TimeLimit() {
+    const itimerval off{};
+    setitimer(ITIMER_PROF, &off, nullptr);
+}
+
+}  // namespace tessera::constrain

@@ -1,0 +1,48 @@
+// An answer that a process of its own holds to a grammar.
+#pragma once
+
+#include "apps/structure/channel.hpp"
+#include "apps/structure/shared_memory.hpp"
+#include "core/session/token_constraint.hpp"
+#include "core/text/tokenizer.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace tessera::structure {
+
+class ForcedTokens;
+
+// Kills the process that said on its channel that this is its number, if it still is there.
+void end_process(const OpenFile& channel, int32_t process) noexcept;
+
+class AnswerConstraint final : public session::TokenConstraint {
+  public:
+    // The process is about to begin.
+    AnswerConstraint(OpenFile channel, SharedMemory mask, const text::Tokenizer& tokenizer,
+                     std::shared_ptr<const ForcedTokens> forced);
+    // Ends the process where it is.
+    ~AnswerConstraint() override;
+
+    // Throws Error: TSR_INVALID_ARGUMENT with the reason where the grammar cannot go on or a mask takes too long;
+    // TSR_IO_ERROR if the process has ended or hangs.
+    bool wait(std::chrono::steady_clock::time_point until) override;
+    std::span<const int32_t> forced() override { return forced_; }
+    session::TokenMask allowed() override { return mask_; }
+    void accept(std::span<const int32_t> tokens) override;
+
+  private:
+    void take(std::string_view message);
+
+    OpenFile channel_;
+    const SharedMemory shared_;
+    const text::Tokenizer& tokenizer_;
+    const std::shared_ptr<const ForcedTokens> spelling_;
+    int32_t process_ = 0;  // 0: not known yet
+    bool known_ = false;
+    std::chrono::steady_clock::time_point asked_;
+    std::vector<uint32_t> mask_;  // what the process wrote, which it cannot change any more
+    std::vector<int32_t> forced_;
+};
+
+}  // namespace tessera::structure

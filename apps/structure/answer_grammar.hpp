@@ -1,0 +1,42 @@
+// What answers may be, as a grammar in llguidance's Lark: reasoning as the model writes it, then a body.
+#pragma once
+
+#include "apps/structure/helper.hpp"
+#include "core/text/reply_parser.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tessera::structure {
+
+// Rules of a Lark grammar, of which `body` is what an answer is.
+struct Body {
+    std::string rules;
+};
+
+// All throw Error(TSR_INVALID_ARGUMENT) with what cannot be held to.
+Body schema_body(const boost::json::value& schema);
+Body schema_body(std::string_view schema);
+Body any_object_body();
+// A pattern that all of the answer matches, as translate_pattern() takes it.
+Body regex_body(std::string_view pattern);
+// One of them, of which none may be empty.
+Body choice_body(std::span<const std::string> choices);
+// A grammar as llama.cpp writes it, see gbnf.hpp.
+Body gbnf_body(std::string_view grammar, const text::Tokenizer& tokenizer);
+
+// The body alone.
+GrammarText answer_grammar(const Body& body);
+// Behind the reasoning with which answers of this form begin, which is free. Throws Error(TSR_UNSUPPORTED) for one that
+// has been begun, and where the vocabulary lacks what the form is written with.
+GrammarText answer_grammar(const Body& body, const text::ReplySyntax& syntax, const text::Tokenizer& tokenizer);
+
+// A text, or a token that is no text, as Lark writes them.
+std::string lark_text(std::string_view text);
+// Texts between which such tokens stand, as "a <tool_call> b".
+std::string lark_markers(std::string_view text, const text::Tokenizer& tokenizer);
+
+}  // namespace tessera::structure

@@ -1,0 +1,13 @@
+// Patterns of JSON Schema (ECMA-262, section 22.2, with the flag u) in the syntax that llguidance reads.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tessera::structure {
+
+// A pattern that matches the same texts, or fewer. Throws Error(TSR_INVALID_ARGUMENT) that names what is not a regular
+// expression (lookaround, back references), has no counterpart, or is not valid.
+std::string translate_pattern(std::string_view pattern);
+
+}  // namespace tessera::structure

@@ -1,0 +1,18 @@
+// Grammars as llama.cpp writes them (GBNF) in llguidance's Lark.
+//
+// Rules "name ::= ...", of which `root` is the whole; "texts", [classes] and . with the escapes \n \r \t \\ \" \[ \]
+// \xNN \uNNNN \UNNNNNNNN; groups, |, and * + ? {m} {m,} {m,n}; <name> and <[number]> for tokens; comments with #. As
+// llama.cpp, but for what is refused by name: a token that is not one (!<...>), and one that the vocabulary lacks.
+#pragma once
+
+#include "core/text/tokenizer.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace tessera::structure {
+
+// Rules of Lark, of which `root_name` is the whole. Throws Error(TSR_INVALID_ARGUMENT) with the line of what is wrong.
+std::string translate_gbnf(std::string_view grammar, std::string_view root_name, const text::Tokenizer& tokenizer);
+
+}  // namespace tessera::structure

@@ -1,0 +1,40 @@
+// GBNF as it is written: rules of nodes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tessera::structure {
+
+struct GbnfNode {
+    enum class Kind : uint8_t { kText, kClass, kReference, kToken, kSequence, kChoice, kRepetition };
+    static constexpr uint32_t kUnbounded = UINT32_MAX;
+    using Range = std::pair<uint32_t, uint32_t>;  // of code points, both included
+
+    Kind kind = Kind::kSequence;
+    std::u32string text = {};          // kText
+    std::vector<Range> ranges = {};    // kClass, in rising order, disjoint
+    size_t rule = 0;                   // kReference
+    std::string token = {};            // kToken: its text, "[NUMBER]" for a number
+    std::vector<GbnfNode> parts = {};  // kSequence, kChoice; kRepetition: one
+    uint32_t least = 0, most = 0;      // kRepetition
+};
+
+struct GbnfRule {
+    std::string name;
+    GbnfNode node;
+};
+
+struct Gbnf {
+    std::vector<GbnfRule> rules;
+    size_t root = 0;
+};
+
+// Throws Error(TSR_INVALID_ARGUMENT) with the line and what is wrong or not offered.
+Gbnf parse_gbnf(std::string_view text);
+
+}  // namespace tessera::structure

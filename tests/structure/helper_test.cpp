@@ -1,0 +1,105 @@
+// The helper process: what it holds answers to, and what becomes of it when it fails.
+#include "apps/structure/answer_grammar.hpp"
+#include "tests/structure/held_text.hpp"
+
+#include <signal.h>
+
+namespace tessera::structure {
+namespace {
+
+TEST_F(StructureTest, HoldsTexts) {
+    const auto regex = helper_.compile(answer_grammar(regex_body("^[a-c]+[0-9]{2}$")));
+    EXPECT_EQ(held(*regex, "abc12"), "ok");
+    EXPECT_EQ(held(*regex, "abc1"), "not over");
+    EXPECT_EQ(held(*regex, "abcd").substr(0, 7), "refused");
+    const auto object = helper_.compile(answer_grammar(any_object_body()));
+    EXPECT_EQ(held(*object, R"({"a": [1, true, {"b": "c"}]})"), "ok");
+    EXPECT_EQ(held(*object, "[1]").substr(0, 7), "refused");
+    const std::string choices[] = {"yes", "yesterday", "no"};
+    const auto choice = helper_.compile(answer_grammar(choice_body(choices)));
+    EXPECT_EQ(held(*choice, "yes"), "ok");
+    EXPECT_EQ(held(*choice, "yesterday"), "ok");
+    EXPECT_EQ(held(*choice, "yester"), "not over");
+}
+
+TEST_F(StructureTest, FindsWhatIsForced) {
+    const std::string text = "The river is wide and the road is long, and nobody goes there.";
+    const auto grammar = helper_.compile(answer_grammar(regex_body(text + "( Yes| No)!")));
+    const auto constraint = grammar->begin();
+    std::vector<text::Token> tokens;
+    size_t messages = 0;
+    while (wait(*constraint)) {
+        const std::vector<text::Token> forced(constraint->forced().begin(), constraint->forced().end());
+        if (forced.empty()) break;
+        EXPECT_TRUE(allows(*constraint, forced.front()));
+        tokens.insert(tokens.end(), forced.begin(), forced.end());
+        constraint->accept(forced);
+        ++messages;
+    }
+    const std::string found = tokenizer_->decode(tokens, {.drop_prefix_space = false});
+    EXPECT_GE(found.size() + 12, text.size()) << found;
+    EXPECT_TRUE(text.starts_with(found)) << found;
+    EXPECT_LE(messages, tokens.size() / 2) << "many tokens at once";
+}
+
+TEST_F(StructureTest, RefusesWithReason) {
+    const auto refusal = [&](const GrammarText& grammar) -> std::string {
+        try {
+            helper_.compile(grammar);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), TSR_INVALID_ARGUMENT);
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_NE(refusal({GrammarKind::kLark, "start: nothing"}).find("nothing"), std::string::npos);
+    EXPECT_NE(refusal({GrammarKind::kRegex, "("}), "");
+    EXPECT_NE(refusal({GrammarKind::kRegex, std::string("a\0b", 3)}).find("U+0000"), std::string::npos);
+    EXPECT_NE(refusal({GrammarKind::kRegex, std::string(kMostGrammarBytes + 1, 'a')}).find("bytes"), std::string::npos);
+}
+
+// What takes long, or much memory, ends its own process; others go on.
+TEST_F(StructureTest, HostileGrammarsAreEndedAlone) {
+    const auto good = helper_.compile(answer_grammar(regex_body("[0-9]+")));
+    const auto before = good->begin();
+    ASSERT_TRUE(wait(*before));
+    std::string nested = "start: ";
+    for (int i = 0; i < 100'000; ++i) nested += '(';
+    std::string wide = "start: a0\n";
+    for (int i = 0; i < 40; ++i) wide += fmt::format("a{}: a{} a{}\n", i, i + 1, i + 1);
+    const std::pair<GrammarKind, std::string> hostile[] = {
+        {GrammarKind::kRegex, "((a{1000}){1000}){1000}"},
+        {GrammarKind::kRegex, "(a|b)*a(a|b){3000}c(a|b){3000}"},
+        {GrammarKind::kLark, nested},
+        {GrammarKind::kLark, wide + "a40: \"a\""},
+        {GrammarKind::kLark, "start: \"a\"{1000000000}"},
+        {GrammarKind::kRegex, std::string(100'000, '(')},
+    };
+    for (const auto& [kind, text] : hostile) {
+        const auto start = std::chrono::steady_clock::now();
+        const std::string what = held({kind, text}, "aaaa");
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        EXPECT_LT(seconds, 8) << text.substr(0, 40);
+        std::printf("%-40s %.2f s: %s\n", text.substr(0, 40).c_str(), seconds, what.substr(0, 100).c_str());
+        EXPECT_EQ(held(*good, "123"), "ok");
+    }
+    const text::Token digit = tokenizer_->encode("7", {.add_special = false}).back();
+    before->accept(std::span(&digit, 1));
+    EXPECT_TRUE(wait(*before));
+}
+
+TEST_F(StructureTest, MissingLibraryIsNamed) {
+    Helper none(*tokenizer_, "/nowhere/tessera-constrain", "/nowhere/libllguidance.so");
+    EXPECT_NE(none.missing().find("/nowhere/libllguidance.so"), std::string::npos);
+    try {
+        none.compile({GrammarKind::kRegex, "a"});
+        ADD_FAILURE() << "compiled with nothing";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_NOT_FOUND);
+    }
+    Helper bad(*tokenizer_, "/bin/true", TSR_TEST_MODEL);
+    EXPECT_THROW(bad.compile({GrammarKind::kRegex, "a"}), Error);
+}
+
+}  // namespace
+}  // namespace tessera::structure
