@@ -4,6 +4,7 @@
 #include "apps/server/chat_messages.hpp"
 #include "apps/server/prompts_of_request.hpp"
 #include "apps/server/request_tables.hpp"
+#include "apps/server/structure_fields.hpp"
 #include "core/text/json_writer.hpp"
 
 #include <boost/json/parse.hpp>
@@ -82,7 +83,7 @@ std::optional<std::string> json_member(const json::value& whole, std::string_vie
 ChatRequest read_chat(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
     const Fields fields(object, chat_table());
-    read_response_format(fields);
+    const auto structure = read_structure(fields, model);
     ChatRequest read{read_form(fields), read_request(fields, model), {}};
     session::Request& request = read.request;
     const bool wanted = fields.boolean("logprobs").value_or(false);
@@ -103,13 +104,27 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone;
     request.show_end = false;
     fields.check_read();
+    if (structure) {
+        if (written.reply.tools != text::ToolSyntax::kNone) {
+            throw ApiError(
+                400,
+                fmt::format("{}: excludes tools that may be called; set tool_choice to \"none\"", structure->field),
+                structure->field);
+        }
+        if (written.reply.content_begun) {
+            throw ApiError(400, fmt::format("{}: the message to be continued is not held to it", structure->field),
+                           structure->field);
+        }
+        hold_to(request, structure::answer_grammar(structure->body, written.reply, *model.tokenizer), model,
+                structure->field);
+    }
     return read;
 }
 
 CompletionRequest read_completion(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
     const Fields fields(object, completion_table());
-    read_response_format(fields);
+    const auto structure = read_structure(fields, model);
     CompletionRequest read{read_form(fields), {}, {}};
     if (const auto best = fields.integer("best_of", 1, kMaximumChoices);
         best && *best > static_cast<int64_t>(read.form.choices))
@@ -126,6 +141,7 @@ CompletionRequest read_completion(std::string_view body, const ModelText& model)
     std::vector<Prompt> prompts = read_prompts(fields, model, echo);
     fields.check_read();
     for (Prompt& prompt : prompts) form.echoes.push_back(std::move(prompt.text));
+    if (structure) hold_to(request, structure::answer_grammar(structure->body), model, structure->field);
     if (echo && form.probabilities) {
         request.prompt_probabilities = request.probabilities;
         for (const Prompt& prompt : prompts) {
@@ -140,6 +156,7 @@ CompletionRequest read_completion(std::string_view body, const ModelText& model)
 PlainRequest read_plain_completion(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
     const Fields fields(object, plain_completion_table());
+    const auto structure = read_structure(fields, model);
     PlainRequest read;
     read.form = read_form(fields);
     // Not as an initialiser: if one behind another throws, GCC 12 destroys members that were never made.
@@ -161,6 +178,7 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
     const bool told = !read.form.stream && tells(form, "prompt");
     std::vector<Prompt> prompts = read_prompts(fields, model, told);
     fields.check_read();
+    if (structure) hold_to(request, structure::answer_grammar(structure->body), model, structure->field);
     for (const Prompt& prompt : prompts) form.prompts.push_back(told ? text::json_string(prompt.text) : std::string());
     read.prompts = requests_of(request, std::move(prompts), read.form);
     return read;

@@ -1,6 +1,7 @@
 // What requests need of a model before they reach its engine.
 #pragma once
 
+#include "apps/structure/helper.hpp"
 #include "core/session/sampler.hpp"
 #include "core/setup/prompts.hpp"
 
@@ -13,12 +14,13 @@ namespace tessera::server {
 struct ModelText {
     std::string name;  // to clients
     std::unique_ptr<text::Tokenizer> tokenizer;
-    std::unique_ptr<ChatWriter> writer;    // null: the file has no template that is known
-    std::string writer_fault;              // why
-    session::SamplingParameters sampling;  // where a request says nothing
-    bool random_seed = true;               // each request that says none gets another
-    uint32_t context = 0;                  // tokens that the engine's cache holds
-    uint32_t request_context = 0;          // those of one request at most; 0: as many as the cache
+    std::unique_ptr<structure::Helper> structure;  // null: no answer can be held to a form
+    std::unique_ptr<ChatWriter> writer;            // null: the file has no template that is known
+    std::string writer_fault;                      // why
+    session::SamplingParameters sampling;          // where a request says nothing
+    bool random_seed = true;                       // each request that says none gets another
+    uint32_t context = 0;                          // tokens that the engine's cache holds
+    uint32_t request_context = 0;                  // those of one request at most; 0: as many as the cache
     uint32_t context_of_request() const noexcept { return request_context ? request_context : context; }
 };
 

@@ -248,13 +248,4 @@ text::Token read_token(const Fields& fields, std::string_view name, const json::
     return static_cast<text::Token>(value.get_int64());
 }
 
-void read_response_format(const Fields& fields) {
-    const json::object* const given = fields.object("response_format");
-    if (!given) return;
-    const Fields format(*given, response_format_table(), fields.path("response_format"));
-    if (format.text("type") != "text")
-        format.refuse("type", "this version has no structured output; only \"text\" is accepted");
-    format.check_read();
-}
-
 }  // namespace tessera::server

@@ -50,7 +50,4 @@ void check_prompt_tokens(size_t tokens, const ModelText& model);
 text::Token read_token(const Fields& fields, std::string_view name, const boost::json::value& value,
                        const text::Tokenizer& tokenizer);
 
-// Throws ApiError(400) for a form other than text.
-void read_response_format(const Fields& fields);
-
 }  // namespace tessera::server

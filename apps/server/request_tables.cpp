@@ -13,7 +13,8 @@ namespace {
 using enum Standing;
 using Rows = std::span<const FieldRow>;
 
-constexpr std::string_view kStructure = "this version has no structured output";
+constexpr std::string_view kOneForm = "grammars are written in GBNF: use grammar";
+constexpr std::string_view kAlways = "a grammar holds from the first token of the answer on";
 constexpr std::string_view kNoSampler = "this version has no such sampler";
 constexpr std::string_view kNoBeams = "this version searches no beams";
 constexpr std::string_view kNoDrafts = "drafts change speed alone, never a text; this version makes none";
@@ -56,6 +57,17 @@ constexpr FieldRow kGeneration[] = {
      "true: must be so in the order of the samplers, as it is by default; false: wherever the order has it"},
     {"dry_sequence_breakers", kHonoured, "texts over which no repetition that dry_multiplier penalises extends"},
 
+    {"response_format", kHonoured, "type text, json_object, or json_schema: the answer is such JSON"},
+    {"json_schema", kHonoured, "the answer is JSON that the schema accepts"},
+    {"guided_json", kHonoured, "as json_schema"},
+    {"regex", kHonoured, "the answer matches the pattern (ECMA-262), all of it"},
+    {"guided_regex", kHonoured, "as regex"},
+    {"choice", kHonoured, "the answer is one of the texts of the list"},
+    {"guided_choice", kHonoured, "as choice"},
+    {"grammar", kHonoured, "the answer is what the grammar says, in llama.cpp's GBNF"},
+    {"grammar_string", kHonoured, "as grammar"},
+    {"structured_outputs", kHonoured, "one of the forms above"},
+
     {"model", kHarmless, "the one model answers, whatever it is called"},
     {"user", kHarmless, kBookkeeping},
     {"metadata", kHarmless, kBookkeeping},
@@ -88,21 +100,13 @@ constexpr FieldRow kGeneration[] = {
     {"dynatemp_mode", kHarmless, kWithoutRange},
     {"early_stopping", kHarmless, "of no effect without num_beams, which is refused"},
 
-    {"grammar", kRefused, "this version has no grammars"},
-    {"grammar_string", kRefused, "this version has no grammars"},
-    {"grammar_lazy", kRefused, "this version has no grammars"},
-    {"grammar_triggers", kRefused, "this version has no grammars"},
-    {"preserved_tokens", kRefused, "this version has no grammars"},
-    {"json_schema", kRefused, kStructure},
-    {"guided_json", kRefused, kStructure},
-    {"guided_regex", kRefused, kStructure},
-    {"guided_choice", kRefused, kStructure},
-    {"guided_grammar", kRefused, kStructure},
-    {"guided_decoding_backend", kHarmless, "of no effect without guided decoding, which is refused"},
-    {"guided_whitespace_pattern", kHarmless, "of no effect without guided decoding, which is refused"},
-    {"structured_outputs", kRefused, kStructure},
-    {"regex", kRefused, kStructure},
-    {"ebnf", kRefused, kStructure},
+    {"grammar_lazy", kRefused, kAlways},
+    {"grammar_triggers", kRefused, kAlways},
+    {"preserved_tokens", kRefused, kAlways},
+    {"guided_grammar", kRefused, kOneForm},
+    {"guided_decoding_backend", kHarmless, "llguidance holds answers to their form, whatever is asked for"},
+    {"guided_whitespace_pattern", kRefused, "blanks in JSON are few, and not to be chosen"},
+    {"ebnf", kRefused, kOneForm},
     {"dynatemp", kRefused, kNoSampler},
     {"smoothing_factor", kRefused, kNoSampler},
     {"skew", kRefused, kNoSampler},
@@ -189,7 +193,6 @@ constexpr FieldRow kConversation[] = {
 constexpr FieldRow kChat[] = {
     {"logprobs", kHonoured, "true: each token with its log probability"},
     {"top_logprobs", kHonoured, "and with so many of the most likely tokens, 20 at most"},
-    {"response_format", kHonoured, "type text"},
 
     {"best_of", kRefused, "answers are not ranked; use n", "[1]"},
     {"functions", kRefused, "use tools"},
@@ -231,7 +234,6 @@ constexpr FieldRow kCompletion[] = {
     {"echo", kHonoured, "the text begins with the prompt, and logprobs with those of its tokens"},
     {"logprobs", kHonoured, "each token with its log probability and so many of the most likely ones, 20 at most"},
     {"best_of", kHonoured, "no more than n"},
-    {"response_format", kHonoured, "type text"},
 };
 
 constexpr FieldRow kPlain[] = {
@@ -269,9 +271,29 @@ constexpr FieldRow kStreamOptions[] = {
 };
 
 constexpr FieldRow kResponseFormat[] = {
-    {"type", kHonoured, "text"},
-    {"json_schema", kRefused, kStructure, "[]"},
-    {"schema", kRefused, kStructure, "[]"},
+    {"type", kHonoured, "text, json_object or json_schema"},
+    {"json_schema", kHonoured, "its schema, with type json_schema"},
+    {"schema", kHonoured, "the schema itself, as llama-server takes it"},
+};
+
+constexpr FieldRow kJsonSchema[] = {
+    {"name", kHonoured, "a text, of no effect"},
+    {"description", kHonoured, "a text, of no effect"},
+    {"schema", kHonoured, "what the answer is"},
+    {"strict", kHonoured, "the answer keeps to the schema with both values"},
+};
+
+constexpr FieldRow kStructuredOutputs[] = {
+    {"json", kHonoured, "as json_schema"},
+    {"regex", kHonoured, "as regex"},
+    {"choice", kHonoured, "as choice"},
+    {"grammar", kHonoured, "as grammar"},
+    {"json_object", kHonoured, "true: any JSON object"},
+    {"structural_tag", kRefused, "use tools"},
+    {"whitespace_pattern", kRefused, "blanks in JSON are few, and not to be chosen"},
+    {"disable_any_whitespace", kRefused, "blanks in JSON are few, and not to be chosen"},
+    {"disable_additional_properties", kRefused, "say so in the schema"},
+    {"disable_fallback", kHarmless, "there is none"},
 };
 
 constexpr std::string_view kCacheControl = "everything that can be cached is";
@@ -382,6 +404,16 @@ const FieldTable& response_format_table() {
     return table;
 }
 
+const FieldTable& json_schema_table() {
+    static const FieldTable table("json_schema", {kJsonSchema});
+    return table;
+}
+
+const FieldTable& structured_outputs_table() {
+    static const FieldTable table("structured_outputs", {kStructuredOutputs});
+    return table;
+}
+
 const FieldTable& message_table() {
     static const FieldTable table("a message", {kMessage});
     return table;
@@ -421,6 +453,8 @@ std::span<const FieldTable* const> request_tables() {
                                                &detokenize_table(),
                                                &stream_options_table(),
                                                &response_format_table(),
+                                               &json_schema_table(),
+                                               &structured_outputs_table(),
                                                &message_table(),
                                                &part_table(),
                                                &call_table(),

@@ -16,6 +16,8 @@ const FieldTable& detokenize_table();
 
 const FieldTable& stream_options_table();
 const FieldTable& response_format_table();
+const FieldTable& json_schema_table();  // of response_format
+const FieldTable& structured_outputs_table();
 const FieldTable& message_table();
 const FieldTable& part_table();  // of a message's content
 const FieldTable& call_table();  // of a message's tool_calls

@@ -30,6 +30,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     served->name = model_name(options.server, model);
     served->path = model.path.string();
     served->tokenizer = make_tokenizer(model.file);
+    served->structure = std::make_unique<structure::Helper>(*served->tokenizer);
     served->chat_template = options.model.chat_template.value_or(options.model.chat_template_text.value_or(
         std::string(model.file.metadata().find_string("tokenizer.chat_template").value_or(""))));
     try {

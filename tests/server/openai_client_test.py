@@ -149,20 +149,20 @@ class OpenAiClient(unittest.TestCase):
             self.assertGreater(client.max_retries, 0)
             for ask in (lambda: client.embeddings.create(model="any", input="hi"),
                         lambda: client.post("/rerank", body={"query": "a", "documents": ["b"]}, cast_to=object),
-                        lambda: client.chat.completions.create(model="any", messages=QUESTION, response_format={"type": "json_object"}),
+                        lambda: client.chat.completions.create(model="any", messages=QUESTION, response_format={"type": "json_lines"}),
                         lambda: client.chat.completions.create(model="any", messages=QUESTION, extra_body={"no_such_field": 1})):
                 before = self.server.metric("http_requests_total")
                 with self.assertRaises(openai.APIStatusError):
                     ask()
                 # That of the metric itself is the second.
                 self.assertEqual(self.server.metric("http_requests_total") - before, 2)
-        for field, value in (("json_schema", {}), ("guided_json", {"type": "object"}), ("structured_outputs", {"regex": "a"}),
+        for field, value in (("json_schema", {"not": {}}), ("guided_grammar", "root ::= x"), ("regex", "(?=a)b"),
                              ("no_such_field", 1), ("smoothing_factor", 0.5)):
             with self.assertRaises(openai.APIStatusError) as raised:
                 self.ask(extra_body={field: value})
             self.assertEqual((raised.exception.status_code, raised.exception.param), (400, field))
         self.assertEqual(self.ask(extra_body={"top_n_sigma": -1, "t_max_predict_ms": -1, "json_schema": None}).choices[0].message.content, ANSWER)
-        for fields in ({"response_format": {"type": "json_object"}}, {"tool_choice": "required"}, {"modalities": ["audio"]},
+        for fields in ({"response_format": {"type": "json_lines"}}, {"tool_choice": "required"}, {"modalities": ["audio"]},
                        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}):
             with self.assertRaises(openai.APIStatusError) as raised:
                 self.ask(**fields)

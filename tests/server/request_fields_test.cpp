@@ -82,6 +82,11 @@ std::vector<Place> places() {
          completion,
          R"({"prompt":"a","response_format":{"type":"text"}})",
          {"response_format"}},
+        {&json_schema_table(),
+         completion,
+         R"({"prompt":"a","response_format":{"type":"json_schema","json_schema":{"schema":{"type":"null"}}}})",
+         {"response_format", "json_schema"}},
+        {&structured_outputs_table(), completion, R"({"prompt":"a","structured_outputs":{}})", {"structured_outputs"}},
         {&message_table(), chat, messages, {"messages", "0"}},
         {&part_table(),
          chat,
@@ -119,6 +124,8 @@ std::optional<ApiError> error_of(const Place& place, const std::string& body) {
         place.read(body);
         return std::nullopt;
     } catch (const ApiError& error) {
+        // All of it was read where only llguidance is missing.
+        if (error.code() == "not_installed") return std::nullopt;
         return error;
     } catch (const Error& error) {
         return ApiError(400, error.what());

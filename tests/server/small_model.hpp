@@ -12,6 +12,7 @@ inline ModelText small_model(const char* form = "qwen3") {
     made.name = "test";
     made.context = 512;
     made.tokenizer = make_tokenizer(file);
+    made.structure = std::make_unique<structure::Helper>(*made.tokenizer);
     made.writer = std::make_unique<ChatWriter>(file, *made.tokenizer, form);
     return made;
 }

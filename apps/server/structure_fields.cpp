@@ -1,0 +1,166 @@
+#include "apps/server/structure_fields.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "apps/server/request_tables.hpp"
+#include "core/base/error.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace tessera::server {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kMaximumAlternatives = 10'000;
+
+// Whatever makes the body, with the field in its errors.
+template <typename Make>
+AskedStructure asked(const std::string& field, const Make& make) {
+    try {
+        return {field, make()};
+    } catch (const Error& error) {
+        throw ApiError(400, fmt::format("{}: {}", field, error.what()), field);
+    }
+}
+
+// An object, or true or false; a text of JSON, too, as clients of other servers send it.
+AskedStructure schema_of(const std::string& field, const json::value& value) {
+    return asked(field, [&] {
+        if (value.is_string()) return structure::schema_body(std::string_view(value.get_string()));
+        return structure::schema_body(value);
+    });
+}
+
+// {"type": "json_schema", "json_schema": {"name": ..., "schema": ..., "strict": ...}}; also with "schema" beside the
+// type, as llama-server takes it.
+std::optional<AskedStructure> read_response_format(const Fields& fields) {
+    const json::object* const given = fields.object("response_format");
+    if (!given) return std::nullopt;
+    const Fields format(*given, response_format_table(), fields.path("response_format"));
+    const auto type = format.text("type");
+    const json::object* const described = format.object("json_schema");
+    const json::value* const schema = format.find("schema");
+    std::optional<AskedStructure> made;
+    if (type == "json_schema") {
+        if (described) {
+            const Fields inner(*described, json_schema_table(), format.path("json_schema"));
+            inner.text("name");
+            inner.text("description");
+            inner.boolean("strict");
+            const json::value* const its_schema = inner.find("schema");
+            if (!its_schema) inner.reject("schema", "a JSON schema");
+            if (schema) format.contradict("json_schema", "schema");
+            made = schema_of(inner.path("schema"), *its_schema);
+            inner.check_read();
+        } else {
+            if (!schema) format.reject("json_schema", "an object with a schema");
+            made = schema_of(format.path("schema"), *schema);
+        }
+    } else if (type == "json_object") {
+        if (described) format.refuse("json_schema", "belongs to the type json_schema");
+        made = schema ? schema_of(format.path("schema"), *schema)
+                      : asked("response_format", [] { return structure::any_object_body(); });
+    } else if (type == "text") {
+        if (described) format.refuse("json_schema", "belongs to the type json_schema");
+        if (schema) format.refuse("schema", "belongs to the type json_schema");
+    } else {
+        format.reject("type", R"("text", "json_object" or "json_schema")");
+    }
+    format.check_read();
+    return made;
+}
+
+AskedStructure choice_of(const Fields& fields, std::string_view name) {
+    const json::array* const list = fields.array(name, kMaximumAlternatives);
+    std::vector<std::string> choices;
+    for (const json::value& value : *list) {
+        if (!value.is_string() || value.get_string().empty())
+            fields.reject(name, "a list of texts, none of them empty");
+        choices.emplace_back(value.get_string());
+    }
+    if (choices.empty()) fields.reject(name, "a list of at least one text");
+    return asked(fields.path(name), [&] { return structure::choice_body(choices); });
+}
+
+// Of fields that may stand in the request or in an object of it.
+std::vector<AskedStructure> read_named(const Fields& fields, const ModelText& model,
+                                       std::initializer_list<std::string_view> schemas,
+                                       std::initializer_list<std::string_view> patterns,
+                                       std::initializer_list<std::string_view> choices,
+                                       std::initializer_list<std::string_view> grammars) {
+    std::vector<AskedStructure> found;
+    for (const std::string_view name : schemas) {
+        if (const json::value* const value = fields.find(name)) found.push_back(schema_of(fields.path(name), *value));
+    }
+    for (const std::string_view name : patterns) {
+        if (const auto pattern = fields.text(name); pattern && !pattern->empty())
+            found.push_back(asked(fields.path(name), [&] { return structure::regex_body(*pattern); }));
+    }
+    for (const std::string_view name : choices) {
+        if (const json::value* const value = fields.find(name);
+            value && !(value->is_array() && value->get_array().empty()))
+            found.push_back(choice_of(fields, name));
+    }
+    for (const std::string_view name : grammars) {
+        // An empty one is none, as llama-server has it.
+        if (const auto grammar = fields.text(name); grammar && !grammar->empty())
+            found.push_back(asked(fields.path(name), [&] { return structure::gbnf_body(*grammar, *model.tokenizer); }));
+    }
+    return found;
+}
+
+}  // namespace
+
+std::optional<AskedStructure> read_structure(const Fields& fields, const ModelText& model) {
+    std::vector<AskedStructure> found =
+        read_named(fields, model, {"json_schema", "guided_json"}, {"regex", "guided_regex"},
+                   {"choice", "guided_choice"}, {"grammar", "grammar_string"});
+    if (const json::object* const outputs = fields.object("structured_outputs")) {
+        const Fields inner(*outputs, structured_outputs_table(), fields.path("structured_outputs"));
+        for (AskedStructure& one : read_named(inner, model, {"json"}, {"regex"}, {"choice"}, {"grammar"}))
+            found.push_back(std::move(one));
+        if (inner.boolean("json_object").value_or(false))
+            found.push_back(asked(inner.path("json_object"), [] { return structure::any_object_body(); }));
+        inner.check_read();
+    }
+    if (auto format = read_response_format(fields)) found.push_back(std::move(*format));
+    if (found.empty()) return std::nullopt;
+    if (found.size() > 1)
+        throw ApiError(400,
+                       fmt::format("{}: excludes {}: an answer is held to one form", found[1].field, found[0].field),
+                       found[1].field);
+    for (const std::string_view name : {"ignore_eos", "ban_eos_token"}) {
+        if (fields.boolean(name).value_or(false))
+            fields.refuse(name, "an answer that is held to a form ends where that does");
+    }
+    return std::move(found.front());
+}
+
+void hold_to(session::Request& request, const structure::GrammarText& grammar, const ModelText& model,
+             const std::string& field) {
+    try {
+        if (!model.structure) fail(TSR_NOT_FOUND, "this server has no helper");
+        std::shared_ptr<const structure::Grammar> compiled = model.structure->compile(grammar);
+        request.make_constraint = [compiled = std::move(compiled)] { return compiled->begin(); };
+    } catch (const Error& error) {
+        switch (error.code()) {
+            case TSR_NOT_FOUND:
+                throw ApiError(501,
+                               fmt::format("{}: answers are held to a form by llguidance, which is not installed ({}): "
+                                           "run tools/setup --structured where the program was built",
+                                           field, error.what()),
+                               field, "not_installed");
+            case TSR_INVALID_ARGUMENT:
+                throw ApiError(400, fmt::format("{}: answers cannot be held to it: {}", field, error.what()), field);
+            default:
+                throw ApiError(503, fmt::format("{}: {}", field, error.what()), field, "structure_failed");
+        }
+    }
+}
+
+}  // namespace tessera::server

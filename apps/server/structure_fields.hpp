@@ -1,0 +1,26 @@
+// Fields of requests that say what an answer may be.
+#pragma once
+
+#include "apps/server/json_fields.hpp"
+#include "apps/server/model_text.hpp"
+#include "apps/structure/answer_grammar.hpp"
+
+#include <optional>
+#include <string>
+
+namespace tessera::server {
+
+struct AskedStructure {
+    std::string field;  // that asks for it
+    structure::Body body;
+};
+
+// Nothing: any text will do. Throws ApiError(400) for what cannot be held to, and where two fields ask.
+std::optional<AskedStructure> read_structure(const Fields& fields, const ModelText& model);
+
+// Compiles the grammar and gives it to the request. Throws ApiError: 400 with the reason where that cannot be done, 501
+// where llguidance is not installed, 503 where the helper does not work. `field`: that is meant.
+void hold_to(session::Request& request, const structure::GrammarText& grammar, const ModelText& model,
+             const std::string& field);
+
+}  // namespace tessera::server
