@@ -1,8 +1,8 @@
 // Rig files: machines that people have, described in TOML.
 #include "core/base/error.hpp"
 #include "core/base/toml.hpp"
+#include "core/hardware/compute_capability.hpp"
 #include "core/hardware/cpu_flags.hpp"
-#include "core/hardware/devices.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/hardware/speeds.hpp"
 
@@ -80,8 +80,7 @@ DeviceDescription read_cpu(TomlFile::Table table) {
     return cpu;
 }
 
-}  // namespace
-
+// Name, compute_capability, memory, link and speeds.
 DeviceDescription read_gpu(TomlFile::Table& table) {
     DeviceDescription gpu;
     gpu.name = table.string("name").value_or("GPU");
@@ -103,6 +102,8 @@ DeviceDescription read_gpu(TomlFile::Table& table) {
     read_speeds(table, gpu);
     return gpu;
 }
+
+}  // namespace
 
 std::optional<uint32_t> parse_compute_capability(std::string_view text) noexcept {
     uint32_t numbers[2] = {};

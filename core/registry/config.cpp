@@ -4,7 +4,6 @@
 #include "core/base/pattern.hpp"
 #include "core/base/text.hpp"
 #include "core/base/toml.hpp"
-#include "core/hardware/devices.hpp"
 #include "core/registry/sha256.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "core/registry/manifest.hpp"
 
 #include "core/base/toml.hpp"
-#include "core/hardware/devices.hpp"
+#include "core/hardware/compute_capability.hpp"
 #include "core/registry/names.hpp"
 #include "core/registry/sha256.hpp"
 #include "core/registry/version.hpp"

@@ -2,7 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/hardware/devices.hpp"
+#include "core/hardware/compute_capability.hpp"
 #include "core/registry/table.hpp"
 
 #include <algorithm>

@@ -17,6 +17,8 @@
 namespace tessera {
 namespace {
 
+constexpr const char* kNoOwner = "no plugin owns devices of its kind";
+
 namespace fs = std::filesystem;
 
 Config read_configuration(const CommonSettings& settings) {
@@ -164,7 +166,7 @@ void check_chosen(const DeviceChoice& choice, const Machine& machine) {
         if (machine.registry.find_provider(*gpu, &why)) continue;
         fail(TSR_UNSUPPORTED, Notice::on(choice.only ? Setting::kOneDevice : Setting::kDevices, "",
                                          fmt::format("{} ({}) cannot be used: {}", gpu->id, printable(gpu->name),
-                                                     why.empty() ? "no plugin owns devices of its kind" : why)));
+                                                     why.empty() ? kNoOwner : why)));
     }
 }
 
@@ -191,7 +193,7 @@ std::vector<Notice> unused_gpus(const Machine& machine) {
     }
     std::vector<Notice> lines;
     for (const Group& group : groups) {
-        std::string why = group.why;
+        std::string why = group.why.empty() ? kNoOwner : group.why;
         for (size_t at = 0; (at = why.find('\n', at)) != std::string::npos;) why.replace(at, 1, "; ");
         Notice notice(fmt::format("{} ({}) without a plugin, not used: {}", group.ids, printable(group.name), why));
         if (!group.is_built) notice.advice.push_back({AdviceCode::kBuildForCuda, ""});

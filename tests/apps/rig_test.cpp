@@ -16,6 +16,7 @@ namespace {
 
 using testing::AllOf;
 using testing::Contains;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
@@ -285,7 +286,7 @@ TEST_F(Rigs, KeepExpertsOfTheFirstLayersOnTheCpuIfAsked) {
 // Every card that no plugin uses is named, and why.
 TEST_F(Rigs, NameTheCardsThatNoPluginUses) {
     const Outcome outcome = tessera({"plan", "--rig", rig(kAvx2, 2, "'5.2'")});
-    EXPECT_THAT(outcome.err, HasSubstr("CUDA0, CUDA1 (a card) without a plugin, not used: "));
+    EXPECT_THAT(outcome.err, ContainsRegex("CUDA0, CUDA1 \\(a card\\) without a plugin, not used: [a-z]"));
 }
 
 // Its kernels are run only where they can be.

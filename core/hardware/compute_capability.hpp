@@ -1,8 +1,5 @@
-// Devices as files describe them.
+// Compute capabilities in words.
 #pragma once
-
-#include "core/base/toml.hpp"
-#include "core/hardware/hardware.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -10,10 +7,6 @@
 #include <string_view>
 
 namespace tessera {
-
-// Name, compute_capability, memory and link of a GPU; its kind and id are the caller's. Leaves other keys to the
-// caller. Throws Error(TSR_CORRUPT_DATA) naming file, line and key.
-DeviceDescription read_gpu(TomlFile::Table& table);
 
 // "8.6" -> 860; nothing if it is not of that form.
 std::optional<uint32_t> parse_compute_capability(std::string_view text) noexcept;
