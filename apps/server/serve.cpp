@@ -44,7 +44,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     served->random_seed = !options.model.seed_given;
     EngineOptions engine = options.model.engine;
     engine.sequences = options.model.parallel;
-    engine.rows = std::min(engine.rows, options.piece_rows) + engine.sequences - 1;
+    engine.rows = std::min(engine.rows, options.chunk_rows) + engine.sequences - 1;
     engine.context = options.model.context.value_or(0);
     if (options.model.context == 0u) engine.context = read_model_info(model.file, machine.registry).context;
     served->engine = load_engine(
@@ -58,8 +58,8 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     const uint32_t most = served->engine->sequence_tokens(), made_for = served->engine->info().context;
     served->request_context = std::min(most, options.server.request_context.value_or(made_for ? made_for : most));
     session::ServiceOptions service;
-    service.generator.piece_rows = options.piece_rows;
-    service.generator.piece_seconds = options.piece_seconds;
+    service.generator.chunk_rows = options.chunk_rows;
+    service.generator.chunk_seconds = options.chunk_seconds;
     service.generator.target_step_seconds = options.server.target_step_seconds;
     service.waiting_requests = options.server.waiting_requests;
     service.waiting_tokens = options.server.waiting_tokens;

@@ -11,8 +11,8 @@ namespace tessera::server {
 struct ServeOptions {
     ServerSettings server;
     ModelSettings model;  // after settle()
-    uint32_t piece_rows = 192;
-    double piece_seconds = 0;  // as GeneratorOptions
+    uint32_t chunk_rows = 192;
+    double chunk_seconds = 0;  // as GeneratorOptions
     bool context_given = false;
 };
 

@@ -84,7 +84,7 @@ inline constexpr std::array kServer = {
     row("held-limit", "--held-limit", "MIB",
         "bodies of all requests that are being read, and as much of answers that clients have not read", whole<&S::held_bytes, 1, 1 << 20, 1 << 20>()),
     row("drain-time", "--drain-time", "SECONDS", "running answers may take so long after SIGTERM or SIGINT", whole<&S::drain_time, 0, 1 << 20>()),
-    row("itl-target", "--itl-target", "MS", "size pieces of prompts so that running answers get a token in this time; 0: pieces are of -ub rows (0)",
+    row("itl-target", "--itl-target", "MS", "size chunks of prompts so that running answers get a token in this time; 0: chunks are of -ub rows (0)",
         number<&S::target_step_seconds, 0, 1000000, 1000>()),
     row("slots", "--slots", "", "answer /slots (the default)", sets<&S::slots>()).from("LLAMA_ARG_ENDPOINT_SLOTS"),
     row("no-slots", "--no-slots", "", "do not answer /slots", clears<&S::slots>()).from("LLAMA_ARG_NO_ENDPOINT_SLOTS"),

@@ -16,8 +16,8 @@ namespace {
 
 constexpr uint32_t kDefaultParallel = 16;
 constexpr uint32_t kServedContext = 32768;
-constexpr uint32_t kDefaultPiece = 192;  // three pages: running streams wait for no more than that
-constexpr double kLongPiece = 0.5;       // seconds: deep in a prompt, longer steps have smaller pieces
+constexpr uint32_t kDefaultChunk = 192;  // three pages: running streams wait for no more than that
+constexpr double kLongChunk = 0.5;       // seconds: deep in a prompt, longer steps have smaller chunks
 
 server::ServerSettings read_server(Arguments& arguments) {
     server::ServerSettings settings;
@@ -37,10 +37,10 @@ int serve_command(Arguments& arguments) {
     options.model = read_model_settings(arguments);
     options.server = read_server(arguments);
     if (!arguments.has("parallel")) options.model.parallel = kDefaultParallel;
-    options.piece_rows =
-        arguments.has("ubatch-size") ? options.model.engine.rows : std::min(options.model.engine.rows, kDefaultPiece);
+    options.chunk_rows =
+        arguments.has("ubatch-size") ? options.model.engine.rows : std::min(options.model.engine.rows, kDefaultChunk);
     // Who asks for a size gets it everywhere.
-    options.piece_seconds = arguments.has("ubatch-size") ? 0 : kLongPiece;
+    options.chunk_seconds = arguments.has("ubatch-size") ? 0 : kLongChunk;
     options.context_given = options.model.context.has_value();
     const Machine machine(options.model.common, {}, asked_threads(options.model.engine), options.model.engine.numa);
     OpenedModel model = open_model(options.model.common);

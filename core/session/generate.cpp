@@ -24,9 +24,9 @@ Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, Generator
     : engine_(engine),
       tokenizer_(tokenizer),
       options_(std::move(options)),
-      piece_rows_(std::min(options_.piece_rows ? options_.piece_rows : engine.max_rows(), largest_piece())),
-      // Pieces that follow measured times are cut anew after each step.
-      cuts_(engine.plan(), piece_rows_, options_.target_step_seconds > 0 ? 0 : options_.piece_seconds),
+      chunk_rows_(std::min(options_.chunk_rows ? options_.chunk_rows : engine.max_rows(), largest_chunk())),
+      // Chunks that follow measured times are cut anew after each step.
+      cuts_(engine.plan(), chunk_rows_, options_.target_step_seconds > 0 ? 0 : options_.chunk_seconds),
       admission_(engine, tokenizer, counters_, timings_) {
     if (tokenizer.size() > engine.info().vocabulary) {
         fail(TSR_CORRUPT_DATA, "the vocabulary has {} tokens, the model's output only {}", tokenizer.size(),
@@ -98,7 +98,7 @@ uint32_t Generator::cached(const Task& task) const {
 }
 
 // What a step holds beside one row for each other sequence.
-uint32_t Generator::largest_piece() const {
+uint32_t Generator::largest_chunk() const {
     return engine_.max_rows() - std::min(engine_.max_sequences(), engine_.max_rows()) + 1;
 }
 
@@ -139,7 +139,7 @@ void Generator::do_step() {
         (computes_prompt(*tasks_[i]) ? prompt_tokens : generated_tokens) += tokens;
         counters_.most_tokens = std::max(counters_.most_tokens, cached(*tasks_[i]) + static_cast<uint32_t>(tokens));
     }
-    // The time of a step with generation says how large the next pieces may be.
+    // The time of a step with generation says how large the next chunks may be.
     const bool only_settles = entries_.empty() || (generated_tokens > 0 && !under_way_.empty());
     const auto start = under_way_.empty() ? Clock::now() : accounted_;
     contained([&] { only_settles ? settle() : compute(); });
@@ -149,7 +149,7 @@ void Generator::do_step() {
     ++counters_.steps;
     counters_.sequences += sequences;
     counters_.generated_tokens += generated_tokens;
-    adapt_piece(seconds, prompt_tokens > 0 && generated_tokens > 0);
+    adapt_chunk(seconds, prompt_tokens > 0 && generated_tokens > 0);
 }
 
 // The time since then as work of the engine; steps under way have been counted up to now.
@@ -253,16 +253,16 @@ void Generator::lose_steps() {
     under_way_.clear();
 }
 
-void Generator::adapt_piece(double seconds, bool mixed) {
+void Generator::adapt_chunk(double seconds, bool mixed) {
     if (options_.target_step_seconds <= 0 || !mixed) return;
-    const uint32_t largest = largest_piece();
-    const double rows = piece_rows_ * options_.target_step_seconds / std::max(seconds, 1e-6);
+    const uint32_t largest = largest_chunk();
+    const double rows = chunk_rows_ * options_.target_step_seconds / std::max(seconds, 1e-6);
     // Half of the way, since one step's time is not the next one's.
-    const double next = (piece_rows_ + rows) / 2;
+    const double next = (chunk_rows_ + rows) / 2;
     const auto whole =
         static_cast<uint32_t>(std::clamp(next, 0.0, double{1 << 20})) / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
-    piece_rows_ = std::clamp(whole, std::min<uint32_t>(TSR_PAGE_TOKENS, largest), largest);
-    cuts_ = PieceCuts(piece_rows_);
+    chunk_rows_ = std::clamp(whole, std::min<uint32_t>(TSR_PAGE_TOKENS, largest), largest);
+    cuts_ = ChunkCuts(chunk_rows_);
 }
 
 void Generator::fail_step(const Error& error) {
@@ -483,7 +483,7 @@ void Generator::end(RequestId id, const Error* error) {
     if (const auto at = std::ranges::find_if(admission_.active(), is_it); at != admission_.active().end()) {
         if ((*at)->under_way > 0) {
             contained([&] { settle(); });
-            count_busy(accounted_, true);  // only pieces of prompts are under way
+            count_busy(accounted_, true);  // only chunks of prompts are under way
         }
         if (!(*at)->done) give_up(**at, error);
         admission_.active().erase(at);
@@ -520,7 +520,7 @@ std::vector<RequestState> Generator::states() const {
 }
 
 // The requests whose prompts are to be computed: the first of each client, the second of each, and so on; among them
-// that of the client whose prompts have waited longest. So a short prompt waits for one piece of another client's.
+// that of the client whose prompts have waited longest. So a short prompt waits for one chunk of another client's.
 std::vector<Task*> Generator::prompts_in_turn() const {
     std::map<std::string_view, uint64_t> served;  // the last step with rows of a prompt of the client
     for (const auto& task : admission_.active()) {
@@ -547,7 +547,7 @@ std::vector<Task*> Generator::prompts_in_turn() const {
 
 std::vector<Generator::Part> Generator::choose_parts() {
     std::vector<Part> parts;
-    // A token of a prompt that is scored is a row of its own, like an answer's, and takes nothing of the piece.
+    // A token of a prompt that is scored is a row of its own, like an answer's, and takes nothing of the chunk.
     const auto scores = [this](const Task& task) { return task.scores() && cached(task) + 1 == task.scored; };
     for (const auto& task : admission_.active()) {
         if (task->suspended || !task->sequence || (computes_prompt(*task) && !scores(*task))) continue;
@@ -563,8 +563,8 @@ std::vector<Generator::Part> Generator::choose_parts() {
         part.output = part.rows == left;
         rows -= more;
     }
-    // Pieces far into a prompt have fewer rows and take as long, so what is left of a step is counted in pieces.
-    double pieces = 1 + 1e-6;
+    // Chunks far into a prompt have fewer rows and take as long, so what is left of a step is counted in chunks.
+    double chunks = 1 + 1e-6;
     for (Task* task : prompts_in_turn()) {
         if (task->sequence ? scores(*task) : !admission_.start(*task)) continue;
         const uint32_t begin = cached(*task);
@@ -573,10 +573,10 @@ std::vector<Generator::Part> Generator::choose_parts() {
         const bool first_score = scores(*task);  // of one that has just been given its sequence
         if (task->scores()) end = first_score ? begin + 1 : std::min(end, task->scored - 1);
         const double share = static_cast<double>(end - begin) / cuts_.rows_at(begin);
-        if (end - begin > rows || share > pieces) continue;
+        if (end - begin > rows || share > chunks) continue;
         parts.push_back({task, end - begin, end == size || first_score});
         rows -= end - begin;
-        pieces -= share;
+        chunks -= share;
     }
     return parts;
 }

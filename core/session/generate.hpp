@@ -3,8 +3,8 @@
 
 #include "core/base/error.hpp"
 #include "core/session/admission.hpp"
+#include "core/session/chunk_cuts.hpp"
 #include "core/session/generator_options.hpp"
-#include "core/session/piece_cuts.hpp"
 #include "core/text/tokenizer.hpp"
 
 #include <atomic>
@@ -20,15 +20,15 @@ namespace tessera::session {
 
 // Combines prompts and generations into steps, and shares cached prefixes.
 //
-// A step carries one token of each request that generates, and pieces of prompts of at most piece_rows together. A
-// prompt is cut by PieceCuts, whatever else the step carries, so that its results do not depend on company. Requests
+// A step carries one token of each request that generates, and chunks of prompts of at most chunk_rows together. A
+// prompt is cut by ChunkCuts, whatever else the step carries, so that its results do not depend on company. Requests
 // wait in a queue that is fair by client. One is admitted when the pages of its prompt and one more can be had; it
 // grows by pages. When none is free, cached prefixes that no request uses are forgotten first, those used longest ago;
 // then the youngest requests give up theirs and are computed again later, of which the client notices only the delay.
 // So the oldest request always progresses. A client that has nothing in steps gets a place, and pages, of the youngest
 // requests of clients that have several; only what holds more than these could give makes it wait.
 //
-// Where devices alone compute, steps with pieces of prompts alone, of which no output is wanted, are not waited for: as
+// Where devices alone compute, steps with chunks of prompts alone, of which no output is wanted, are not waited for: as
 // many as the plan allows are under way at once, and before each of them others come in. Their tokens count as computed
 // (progress, prefixes that others find) when they have ended.
 //
@@ -69,7 +69,7 @@ class Generator {
 
     size_t waiting() const noexcept { return admission_.waiting(); }
     size_t active() const noexcept { return admission_.active().size(); }
-    uint32_t piece_rows() const noexcept { return piece_rows_; }
+    uint32_t chunk_rows() const noexcept { return chunk_rows_; }
     const PrefixTree& prefixes() const noexcept { return admission_.prefixes(); }
     std::vector<RequestState> states() const;
     // Of the last step that failed and was contained.
@@ -92,7 +92,7 @@ class Generator {
         uint64_t prompt_tokens = 0;
     };
 
-    uint32_t largest_piece() const;
+    uint32_t largest_chunk() const;
     bool computes_prompt(const Task& task) const;
     uint32_t cached(const Task& task) const;
 
@@ -126,13 +126,13 @@ class Generator {
     void end_all(const Error* error);
     void finish(Task& task, FinishReason reason);
     void fail_step(const Error& error);
-    void adapt_piece(double seconds, bool mixed);
+    void adapt_chunk(double seconds, bool mixed);
 
     Engine& engine_;
     const text::Tokenizer& tokenizer_;
     const GeneratorOptions options_;
-    uint32_t piece_rows_;
-    PieceCuts cuts_;
+    uint32_t chunk_rows_;
+    ChunkCuts cuts_;
     GeneratorCounters counters_;
     GenerationTimings timings_;
     Admission admission_;

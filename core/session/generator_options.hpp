@@ -12,12 +12,12 @@ namespace tessera::session {
 
 struct GeneratorOptions {
     // Rows of prompts in one step. 0: what Engine::max_rows leaves beside one row for each other sequence.
-    uint32_t piece_rows = 0;
-    // Pieces are smaller, down to a page, where a step is predicted to take longer than this and much longer than at
-    // the beginning of a prompt (PieceCuts). 0: always piece_rows.
-    double piece_seconds = 0;
-    // Steps with prompts should take no longer than this while others generate: pieces become smaller then, down to a
-    // page. 0: pieces are always of piece_rows, so that results do not depend on the time that steps take.
+    uint32_t chunk_rows = 0;
+    // Chunks are smaller, down to a page, where a step is predicted to take longer than this and much longer than at
+    // the beginning of a prompt (ChunkCuts). 0: always chunk_rows.
+    double chunk_seconds = 0;
+    // Steps with prompts should take no longer than this while others generate: chunks become smaller then, down to a
+    // page. 0: chunks are always of chunk_rows, so that results do not depend on the time that steps take.
     double target_step_seconds = 0;
     // Errors of a step end its requests, and those of other steps under way, with FinishReason::kFailed, and others go
     // on. False: step() throws them.

@@ -23,7 +23,7 @@ namespace tessera::session {
 // A node has a page of the group of all tokens, and of other groups (windows) one as long as nobody needs it: those
 // that a request still held when its tokens were remembered, of which the ones used longest ago go first. A beginning
 // can be used up to a node before which all groups hold what their rule needs; so the end of a conversation can be, and
-// the ends of pieces of prompts for as long as their pages are not needed by others.
+// the ends of chunks of prompts for as long as their pages are not needed by others.
 //
 // The tree holds a reference to each of its pages. Nodes that a running request uses are pinned; of the others the leaf
 // that was used longest ago is the first to be evicted. One thread at a time.

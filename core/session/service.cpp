@@ -136,7 +136,7 @@ void Service::publish() {
     status.prefix_pages = prefixes.size();
     status.evictable_pages = prefixes.evictable();
     status.evictions = prefixes.evictions();
-    status.piece_rows = generator_.piece_rows();
+    status.chunk_rows = generator_.chunk_rows();
     status.compared = engine_.compared();
     if (const auto& error = generator_.last_error()) {
         status.last_error = error->what();

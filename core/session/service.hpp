@@ -43,7 +43,7 @@ struct ServiceStatus {
     Waiting waiting;
     uint32_t pages = 0, free_pages = 0;
     uint64_t prefix_pages = 0, evictable_pages = 0, evictions = 0;
-    uint32_t piece_rows = 0;
+    uint32_t chunk_rows = 0;
     StepComparisons compared;
     std::string last_error;  // of a step; once a device is lost, what told of that
     bool lost = false;       // a device is: every later step fails

@@ -1,4 +1,4 @@
-// Prompts over two cards: pieces are under way at once, and whoever else wants something is served right.
+// Prompts over two cards: chunks are under way at once, and whoever else wants something is served right.
 #include "core/base/error.hpp"
 #include "core/session/service.hpp"
 #include "core/text/vocabulary_from_gguf.hpp"
@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr uint32_t kRows = 32, kSequences = 3;
-constexpr uint32_t kPiece = kRows - kSequences + 1;
+constexpr uint32_t kChunk = kRows - kSequences + 1;
 constexpr const char* kCards[] = {"SIM0", "SIM1"};
 
 struct Result {
@@ -105,47 +105,47 @@ class PipelineTest : public testing::Test {
     std::unique_ptr<text::Tokenizer> tokenizer_;
 };
 
-TEST_F(PipelineTest, PiecesAreUnderWayAtOnce) {
+TEST_F(PipelineTest, ChunksAreUnderWayAtOnce) {
     std::vector<Token> prompt;
     {
         load(false);
-        prompt = tokens(7 * kPiece + 5, 1);
+        prompt = tokens(7 * kChunk + 5, 1);
     }
     const std::vector<Token> wanted = expected({prompt}).front();
     load(true);
     Generator generator(engine(), *tokenizer_);
     Result result;
     generator.add(request(prompt, result));
-    for (size_t pieces = 1; pieces <= 3; ++pieces) {
+    for (size_t chunks = 1; chunks <= 3; ++chunks) {
         ASSERT_TRUE(generator.step());
-        EXPECT_EQ(engine().under_way(), pieces);
-        EXPECT_EQ(waits(), 0u) << "after piece " << pieces;
+        EXPECT_EQ(engine().under_way(), chunks);
+        EXPECT_EQ(waits(), 0u) << "after chunk " << chunks;
     }
     EXPECT_THAT(result.progress, ElementsAre()) << "of what has not ended";
     EXPECT_EQ(generator.states().front().cached_tokens, 0u);
     EXPECT_EQ(generator.timings().prompt_tokens, 0u);
     ASSERT_TRUE(generator.step());
     EXPECT_EQ(engine().under_way(), 3u);
-    EXPECT_THAT(result.progress, ElementsAre(kPiece));
-    EXPECT_EQ(generator.timings().prompt_tokens, kPiece);
+    EXPECT_THAT(result.progress, ElementsAre(kChunk));
+    EXPECT_EQ(generator.timings().prompt_tokens, kChunk);
     generator.run();
     EXPECT_EQ(result.answer.tokens, wanted);
-    EXPECT_THAT(result.progress, ElementsAre(kPiece, 2 * kPiece, 3 * kPiece, 4 * kPiece, 5 * kPiece, 6 * kPiece,
-                                             7 * kPiece, prompt.size()));
+    EXPECT_THAT(result.progress, ElementsAre(kChunk, 2 * kChunk, 3 * kChunk, 4 * kChunk, 5 * kChunk, 6 * kChunk,
+                                             7 * kChunk, prompt.size()));
     EXPECT_EQ(generator.timings().prompt_tokens, prompt.size());
     EXPECT_EQ(generator.counters().prompt_tokens, prompt.size());
     EXPECT_EQ(generator.counters().steps, 8u + 3u);
     expect_all_pages_free(generator);
 }
 
-// Who generates is not held up by more than one piece: those steps are waited for.
-TEST_F(PipelineTest, ThereIsOnePieceAtATimeWhileOthersGenerate) {
+// Who generates is not held up by more than one chunk: those steps are waited for.
+TEST_F(PipelineTest, ThereIsOneChunkAtATimeWhileOthersGenerate) {
     load(true);
     Generator generator(engine(), *tokenizer_);
     Result stream, prompt;
     generator.add(request(tokens(5, 1), stream, 40));
     ASSERT_TRUE(generator.step());
-    generator.add(request(tokens(5 * kPiece, 2), prompt));
+    generator.add(request(tokens(5 * kChunk, 2), prompt));
     for (int i = 0; i < 4; ++i) {
         const uint64_t before = generator.counters().generated_tokens;
         ASSERT_TRUE(generator.step());
@@ -156,9 +156,9 @@ TEST_F(PipelineTest, ThereIsOnePieceAtATimeWhileOthersGenerate) {
     EXPECT_EQ(prompt.answer.reason, FinishReason::kLength) << prompt.answer.error;
 }
 
-TEST_F(PipelineTest, AnotherClientGetsTheNextPiece) {
+TEST_F(PipelineTest, AnotherClientGetsTheNextChunk) {
     load(false);
-    const std::vector<std::vector<Token>> prompts = {tokens(12 * kPiece, 1), tokens(kPiece - 3, 2)};
+    const std::vector<std::vector<Token>> prompts = {tokens(12 * kChunk, 1), tokens(kChunk - 3, 2)};
     const auto wanted = expected(prompts);
     load(true);
     Generator generator(engine(), *tokenizer_);
@@ -179,7 +179,7 @@ TEST_F(PipelineTest, AnotherClientGetsTheNextPiece) {
 // Pages of steps under way can be used by others when those have ended: that is waited for.
 TEST_F(PipelineTest, APrefixUnderWayIsWaitedFor) {
     load(false);
-    std::vector<std::vector<Token>> prompts(2, tokens(6 * kPiece, 1));
+    std::vector<std::vector<Token>> prompts(2, tokens(6 * kChunk, 1));
     for (size_t at = TSR_PAGE_TOKENS + 5; at < prompts[1].size(); ++at) prompts[1][at] = (prompts[1][at] + 1) % 64;
     const auto wanted = expected(prompts);
     load(true);
@@ -187,7 +187,7 @@ TEST_F(PipelineTest, APrefixUnderWayIsWaitedFor) {
     Result found[2];
     generator.add(request(prompts[0], found[0]));
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(generator.step());
-    EXPECT_GE(3 * kPiece, TSR_PAGE_TOKENS) << "the page is under way";
+    EXPECT_GE(3 * kChunk, TSR_PAGE_TOKENS) << "the page is under way";
     generator.add(request(prompts[1], found[1]));
     generator.run();
     for (size_t i = 0; i < 2; ++i) EXPECT_EQ(found[i].answer.tokens, wanted[i]);
@@ -196,7 +196,7 @@ TEST_F(PipelineTest, APrefixUnderWayIsWaitedFor) {
 
 TEST_F(PipelineTest, AFailureEndsAllThatIsUnderWay) {
     load(false);
-    const std::vector<std::vector<Token>> prompts = {tokens(8 * kPiece, 1), tokens(9 * kPiece, 2), tokens(20, 3)};
+    const std::vector<std::vector<Token>> prompts = {tokens(8 * kChunk, 1), tokens(9 * kChunk, 2), tokens(20, 3)};
     const auto wanted = expected(prompts);
     load(true);
     GeneratorOptions options;
@@ -231,13 +231,13 @@ TEST_F(PipelineTest, AFailureEndsAllThatIsUnderWay) {
 // Of three steps under way the first has ended, and the second fails. Devices do no more than they are waited for.
 TEST_F(PipelineTest, WhatHadEndedBeforeAFailureIsKeptAndNoMore) {
     load(false);
-    const std::vector<Token> prompt = tokens(8 * kPiece, 1);
+    const std::vector<Token> prompt = tokens(8 * kChunk, 1);
     const auto wanted = expected({prompt});
     const test::CardOptions first(kCards[0], TSR_SIMULATED_ON_WAIT), second(kCards[1], TSR_SIMULATED_ON_WAIT);
     load(true);
     const SequenceId measured = engine().cache().create();
-    const BatchEntry piece{measured, std::span(prompt).first(kPiece), false};
-    engine().submit({&piece, 1});
+    const BatchEntry chunk{measured, std::span(prompt).first(kChunk), false};
+    engine().submit({&chunk, 1});
     engine().finish();
     engine().cache().remove(measured);
     const uint64_t kernels = failures().count("SIM1", TSR_SIMULATED_EXECUTE_KERNEL, nullptr);
@@ -251,18 +251,18 @@ TEST_F(PipelineTest, WhatHadEndedBeforeAFailureIsKeptAndNoMore) {
     generator.add(request(prompt, found));
     generator.run();
     EXPECT_EQ(found.answer.reason, FinishReason::kFailed);
-    EXPECT_THAT(found.progress, ElementsAre(kPiece));
+    EXPECT_THAT(found.progress, ElementsAre(kChunk));
     found = {};
     generator.add(request(prompt, found));
     generator.run();
-    EXPECT_EQ(found.answer.reused_tokens, kPiece);
+    EXPECT_EQ(found.answer.reused_tokens, kChunk);
     EXPECT_EQ(found.answer.tokens, wanted.front());
 }
 
 // Not contained: the requests stay, and can be tried again.
 TEST_F(PipelineTest, AFailureIsThrownAndTheRequestsStay) {
     load(false);
-    const std::vector<Token> prompt = tokens(8 * kPiece, 1);
+    const std::vector<Token> prompt = tokens(8 * kChunk, 1);
     const auto wanted = expected({prompt});
     load(true);
     Generator generator(engine(), *tokenizer_);
@@ -280,7 +280,7 @@ TEST_F(PipelineTest, AFailureIsThrownAndTheRequestsStay) {
 
 TEST_F(PipelineTest, CancellingWaitsForWhatIsUnderWay) {
     load(false);
-    const std::vector<std::vector<Token>> prompts = {tokens(9 * kPiece, 1), tokens(3 * kPiece, 2)};
+    const std::vector<std::vector<Token>> prompts = {tokens(9 * kChunk, 1), tokens(3 * kChunk, 2)};
     const auto wanted = expected(prompts);
     load(true);
     Generator generator(engine(), *tokenizer_);
@@ -299,7 +299,7 @@ TEST_F(PipelineTest, CancellingWaitsForWhatIsUnderWay) {
     generator.run();
     EXPECT_EQ(found[1].answer.tokens, wanted[1]);
     EXPECT_EQ(found[2].answer.tokens, wanted[0]);
-    EXPECT_EQ(found[2].answer.reused_tokens, 3 * kPiece) << "what had been computed is used";
+    EXPECT_EQ(found[2].answer.reused_tokens, 3 * kChunk) << "what had been computed is used";
 }
 
 // Two prompts that do not fit together, of which the younger one gives up its pages: not while they are written to.
@@ -332,7 +332,7 @@ TEST_F(PipelineTest, PagesAreTakenFromARequestWhenNothingIsUnderWay) {
 
 TEST_F(PipelineTest, AGeneratorEndsWithStepsUnderWay) {
     load(false);
-    const std::vector<std::vector<Token>> prompts = {tokens(9 * kPiece, 1), tokens(3 * kPiece, 2)};
+    const std::vector<std::vector<Token>> prompts = {tokens(9 * kChunk, 1), tokens(3 * kChunk, 2)};
     const auto wanted = expected(prompts);
     load(true);
     Result found[2];
@@ -404,7 +404,7 @@ TEST_F(PipelineTest, AServiceTellsAllClientsOfALostCard) {
     std::vector<std::promise<void>> done(2);
     std::vector<Result> found(2);
     for (size_t i = 0; i < 2; ++i) {
-        Request made = request(tokens(9 * kPiece, static_cast<uint32_t>(i)), found[i]);
+        Request made = request(tokens(9 * kChunk, static_cast<uint32_t>(i)), found[i]);
         made.client = "client " + std::to_string(i);
         made.on_finish = [&, i, finish = made.on_finish](const Answer& answer) {
             finish(answer);

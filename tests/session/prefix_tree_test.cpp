@@ -28,7 +28,7 @@ PrefixTree::Pages pages_at(const PagedCache& cache, SequenceId sequence, size_t 
     return pages;
 }
 
-// Caches `tokens` in a sequence of its own, in pieces of `rows`, and leaves them in the tree, as a request does.
+// Caches `tokens` in a sequence of its own, in chunks of `rows`, and leaves them in the tree, as a request does.
 void store(PagedCache& cache, PrefixTree& tree, const Tokens& tokens, const std::string& space = {},
            size_t rows = SIZE_MAX) {
     std::vector<PageCopy> copies;
@@ -36,14 +36,14 @@ void store(PagedCache& cache, PrefixTree& tree, const Tokens& tokens, const std:
     PrefixTree::Node* node = tree.find(space, {}).node;
     tree.pin(*node);
     for (size_t done = 0, begin = 0; done < tokens.size();) {
-        const size_t piece = std::min(rows, tokens.size() - done);
+        const size_t chunk = std::min(rows, tokens.size() - done);
         for (GroupIndex group = 1; group < cache.groups(); ++group) {
-            while (cache.pages_to_append(sequence, static_cast<uint32_t>(piece), group) > cache.free_pages(group))
+            while (cache.pages_to_append(sequence, static_cast<uint32_t>(chunk), group) > cache.free_pages(group))
                 ASSERT_TRUE(tree.evict_window(group));
         }
-        cache.append(sequence, static_cast<uint32_t>(piece), copies);
+        cache.append(sequence, static_cast<uint32_t>(chunk), copies);
         cache.give_back(sequence, cache.length(sequence));
-        done += piece;
+        done += chunk;
         for (; begin < done; begin += TSR_PAGE_TOKENS) {
             const size_t count = std::min<size_t>(TSR_PAGE_TOKENS, done - begin);
             if (count < TSR_PAGE_TOKENS && done < tokens.size()) break;
@@ -208,8 +208,8 @@ TEST(PrefixTree, ABeginningIsUsedWhereItsWindowIsHeld) {
         Tokens branch = a;
         branch.resize(600);
         branch.resize(900, 7777);
-        // Of 600 tokens, those up to the last piece whose end is still held: three pages of each are remembered, and
-        // the pages of the first pieces were needed again.
+        // Of 600 tokens, those up to the last chunk whose end is still held: three pages of each are remembered, and
+        // the pages of the first chunks were needed again.
         EXPECT_EQ(reusable(cache, tree, branch), 512u);
         const PrefixTree::Match match = tree.find("", branch);
         EXPECT_FALSE(match.difference) << "more is cached than can be used";

@@ -74,7 +74,7 @@ TEST_F(RepeatedPrompt, GetsTheSameScoresThoughBothDoNotFit) {
     const Found first = ask(true);
     ASSERT_EQ(first.scores.size() + 1, first.answer.prompt_tokens);
     for (int i = 0; i < 3; ++i) expect_same(ask(true), first);
-    // What is cached has been computed otherwise, by pieces.
+    // What is cached has been computed otherwise, by chunks.
     ask(false);
     expect_same(ask(true), first);
     expect_no_page_lost();

@@ -104,9 +104,9 @@ TEST_F(ServiceTest, WhatWaitsIsCountedAsItComesAndLeaves) {
     EXPECT_GT(most, 20u);
 }
 
-TEST_F(ServiceTest, AScoredPromptLeavesWholePiecesToOthersOfItsClient) {
+TEST_F(ServiceTest, AScoredPromptLeavesWholeChunksToOthersOfItsClient) {
     load(64 + 3, 4, 4096);
-    Generator generator(engine(), *tokenizer_, {.piece_rows = 64});
+    Generator generator(engine(), *tokenizer_, {.chunk_rows = 64});
     Result scored, other;
     std::string text;
     for (int i = 0; i < 40; ++i) text += "The key of box " + std::to_string(i) + " is red. ";
@@ -118,15 +118,15 @@ TEST_F(ServiceTest, AScoredPromptLeavesWholePiecesToOthersOfItsClient) {
     const size_t tokens = first.prompt.size();
     Request second = request("No " + text, other, 1);
     second.reuse = false;
-    const size_t pieces = (second.prompt.size() + 63) / 64;
+    const size_t chunks = (second.prompt.size() + 63) / 64;
     second.on_text = [&](std::string_view) { scores_then = scores; };
     generator.add(std::move(first));
     generator.add(std::move(second));
     generator.run();
     EXPECT_EQ(scores, tokens - 1);
-    EXPECT_GT(tokens, 4 * pieces) << "the prompt is too short to tell";
+    EXPECT_GT(tokens, 4 * chunks) << "the prompt is too short to tell";
     EXPECT_GE(scores_then, 1u);
-    EXPECT_LE(scores_then, pieces + 1) << "a piece a step beside the scored tokens";
+    EXPECT_LE(scores_then, chunks + 1) << "a chunk a step beside the scored tokens";
 }
 
 // Pages of a few small answers, so that those of one client hold all of them.

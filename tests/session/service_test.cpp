@@ -20,7 +20,7 @@ TEST_F(ServiceTest, AThousandRequestsGetWhatEachGetsAlone) {
     std::vector<Result> alone(kKinds), found(kRequests);
     ServiceOptions options;
     options.waiting_requests = kRequests;
-    options.generator.piece_rows = 64;
+    options.generator.chunk_rows = 64;
     serve(options, [&](Service& service) {
         for (int i = 0; i < kKinds; ++i) {
             std::promise<void> done;
@@ -53,7 +53,7 @@ TEST_F(ServiceTest, CompanyChangesNothingWithFewThreadsAndLittleScratchMemory) {
         load(64 + 15, 16, 4096, threads, scratch);
         std::vector<Result> alone(kRequests), found(kRequests);
         ServiceOptions options;
-        options.generator.piece_rows = 64;
+        options.generator.chunk_rows = 64;
         serve(options, [&](Service& service) {
             const auto ask = [&](size_t i, Result& result) {
                 Request made = request(question(static_cast<int>(i)), result, 16);
@@ -86,7 +86,7 @@ TEST_F(ServiceTest, WithTheSameHitCompanyChangesNothing) {
         common += "The key of box " + std::to_string(i) + " is " + std::to_string(i * 7) + ". ";
     std::vector<Result> alone(kRequests), found(kRequests);
     ServiceOptions options;
-    options.generator.piece_rows = 64;
+    options.generator.chunk_rows = 64;
     serve(options, [&](Service& service) {
         const auto ask = [&](const std::string& prompt, Result& result, std::string space) {
             Request made = request(prompt, result, 16);
@@ -214,9 +214,9 @@ TEST_F(ServiceTest, AClientWithNothingRunningDoesNotWaitBehindAFullQueue) {
     generator.cancel_all();
 }
 
-TEST_F(ServiceTest, AShortPromptWaitsForOnePieceOfAnotherClient) {
+TEST_F(ServiceTest, AShortPromptWaitsForOneChunkOfAnotherClient) {
     load(64 + 3, 4, 4096);
-    Generator generator(engine(), *tokenizer_, {.piece_rows = 64});
+    Generator generator(engine(), *tokenizer_, {.chunk_rows = 64});
     std::string long_text;
     for (int i = 0; i < 60; ++i) long_text += "The key of box " + std::to_string(i) + " is red. ";
     Result flood[2], light;
@@ -236,10 +236,10 @@ TEST_F(ServiceTest, AShortPromptWaitsForOnePieceOfAnotherClient) {
     generator.run();
 }
 
-TEST_F(ServiceTest, PiecesDeepInAPromptAreSmaller) {
+TEST_F(ServiceTest, ChunksDeepInAPromptAreSmaller) {
     load(192 + 3, 4, 4096);
     const auto steps = [&](double seconds) {
-        Generator generator(engine(), *tokenizer_, {.piece_rows = 192, .piece_seconds = seconds});
+        Generator generator(engine(), *tokenizer_, {.chunk_rows = 192, .chunk_seconds = seconds});
         Result found;
         std::string long_text;
         for (int i = 0; i < 280; ++i) long_text += "The key of box " + std::to_string(i) + " is red. ";
@@ -252,7 +252,7 @@ TEST_F(ServiceTest, PiecesDeepInAPromptAreSmaller) {
     };
     const auto [whole, tokens] = steps(0);
     EXPECT_EQ(whole, (tokens + 191) / 192);
-    const PieceCuts cuts(engine().plan(), 192, 1e-9);
+    const ChunkCuts cuts(engine().plan(), 192, 1e-9);
     uint64_t expected = 0;
     for (uint32_t at = 0; at < tokens; at = cuts.after(at)) ++expected;
     EXPECT_GT(expected, whole) << "the prompt is not deep enough";
@@ -260,19 +260,19 @@ TEST_F(ServiceTest, PiecesDeepInAPromptAreSmaller) {
     EXPECT_EQ(steps(1e9).first, whole);
 }
 
-TEST_F(ServiceTest, PiecesFollowATargetWhileOthersGenerate) {
+TEST_F(ServiceTest, ChunksFollowATargetWhileOthersGenerate) {
     load(192 + 3, 4, 4096);
     for (const double target : {1e-6, 1e6}) {
-        Generator generator(engine(), *tokenizer_, {.piece_rows = 192, .target_step_seconds = target});
+        Generator generator(engine(), *tokenizer_, {.chunk_rows = 192, .target_step_seconds = target});
         Result stream, prompt;
         generator.add(request(question(0), stream, 200));
         std::string long_text;
         for (int i = 0; i < 100; ++i) long_text += "The key of box " + std::to_string(i) + " is red. ";
         while (generator.counters().generated_tokens == 0) generator.step();
-        EXPECT_EQ(generator.piece_rows(), 192u) << "nothing is to be held up";
+        EXPECT_EQ(generator.chunk_rows(), 192u) << "nothing is to be held up";
         generator.add(request(long_text, prompt, 1));
         generator.run();
-        EXPECT_EQ(generator.piece_rows(), target < 1 ? TSR_PAGE_TOKENS : 192u);
+        EXPECT_EQ(generator.chunk_rows(), target < 1 ? TSR_PAGE_TOKENS : 192u);
     }
 }
 
@@ -682,10 +682,10 @@ TEST_F(ServiceTest, ConstraintsDecideEachToken) {
     EXPECT_EQ(after.text, alone.text);
 }
 
-// Forces the tokens of a text in pieces, between tokens that are free, and is late with each.
+// Forces the tokens of a text in chunks, between tokens that are free, and is late with each.
 class Forcing final : public TokenConstraint {
   public:
-    Forcing(std::span<const Token> text, size_t piece, size_t late) : text_(text), piece_(piece), late_(late) {}
+    Forcing(std::span<const Token> text, size_t chunk, size_t late) : text_(text), chunk_(chunk), late_(late) {}
 
     bool wait(std::chrono::steady_clock::time_point until) override {
         if (waited_++ >= late_) return true;
@@ -693,7 +693,7 @@ class Forcing final : public TokenConstraint {
         return false;
     }
     std::span<const Token> forced() override {
-        const size_t left = std::min(piece_, text_.size() - at_);
+        const size_t left = std::min(chunk_, text_.size() - at_);
         return waited_ > late_ ? text_.subspan(at_, left) : std::span<const Token>();
     }
     TokenMask allowed() override { return {}; }
@@ -704,7 +704,7 @@ class Forcing final : public TokenConstraint {
 
   private:
     const std::span<const Token> text_;
-    const size_t piece_, late_;
+    const size_t chunk_, late_;
     size_t at_ = 0, waited_ = 0;
 };
 
@@ -714,11 +714,11 @@ TEST_F(ServiceTest, ForcedTokensAreRowsOfOneStep) {
     load(64 + 3, 4, 4096);
     const std::vector<Token> text = tokenizer_->encode("The sea is deep and the sky is wide, and so it goes on.");
     ASSERT_GT(text.size(), 8u);
-    const auto answer_of = [&](size_t piece, size_t late, uint64_t& steps, bool probabilities) {
+    const auto answer_of = [&](size_t chunk, size_t late, uint64_t& steps, bool probabilities) {
         Result forced, beside;
         const ServiceStatus status = serve({}, [&](Service& service) {
             Request made = request(question(1), forced, static_cast<uint32_t>(text.size()) + 6);
-            made.make_constraint = [&, piece, late] { return std::make_unique<Forcing>(text, piece, late); };
+            made.make_constraint = [&, chunk, late] { return std::make_unique<Forcing>(text, chunk, late); };
             if (probabilities) made.probabilities = 0;
             for (const Token end : tokenizer_->generation_ends())
                 made.sampling.logit_bias.emplace_back(end, -std::numeric_limits<float>::infinity());

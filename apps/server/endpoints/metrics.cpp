@@ -103,7 +103,7 @@ HttpResponse metrics_text(const EndpointContext& context, const HttpRequest&) {
         m.add("cache_usage_ratio", "gauge", "Share of pages that requests use.",
               s.pages ? 1 - static_cast<double>(s.free_pages + s.evictable_pages) / s.pages : 0.0,
               "kv_cache_usage_ratio");
-        m.add("prompt_piece_rows", "gauge", "Rows of prompts in one step.", s.piece_rows);
+        m.add("prompt_chunk_rows", "gauge", "Rows of prompts in one step.", s.chunk_rows);
         add_compared(m, "prompt", s.compared.prompts);
         add_compared(m, "generation", s.compared.generation);
     }

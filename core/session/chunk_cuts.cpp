@@ -1,4 +1,4 @@
-#include "core/session/piece_cuts.hpp"
+#include "core/session/chunk_cuts.hpp"
 
 #include "core/plan/predict.hpp"
 
@@ -20,9 +20,9 @@ std::vector<uint32_t> sizes(uint32_t rows) {
     return all;
 }
 
-std::vector<PieceTime> predicted(const Plan& plan, uint32_t rows, double seconds) {
+std::vector<ChunkTime> predicted(const Plan& plan, uint32_t rows, double seconds) {
     if (seconds <= 0) return {};
-    std::vector<PieceTime> times;
+    std::vector<ChunkTime> times;
     for (const uint32_t some : sizes(std::min(rows, plan.options.max_rows))) {
         const bool prompt = some >= plan.prompt_rows_from;
         times.push_back({some, step_time(plan, some, 0, prompt).seconds,
@@ -33,13 +33,13 @@ std::vector<PieceTime> predicted(const Plan& plan, uint32_t rows, double seconds
 
 }  // namespace
 
-PieceCuts::PieceCuts(uint32_t rows, double seconds, uint32_t depth, std::span<const PieceTime> times) : rows_(rows) {
+ChunkCuts::ChunkCuts(uint32_t rows, double seconds, uint32_t depth, std::span<const ChunkTime> times) : rows_(rows) {
     if (seconds <= 0 || times.empty()) return;
     const double bound = std::max(seconds, kLonger * times.back().first);
     for (uint32_t position = 0; position < depth;) {
         const double share = static_cast<double>(position) / depth;
         uint32_t most = times.front().rows;
-        for (const PieceTime& time : times) {
+        for (const ChunkTime& time : times) {
             if (time.first + (time.deep - time.first) * share <= bound) most = std::max(most, time.rows);
         }
         position += most;
@@ -47,15 +47,15 @@ PieceCuts::PieceCuts(uint32_t rows, double seconds, uint32_t depth, std::span<co
     }
 }
 
-PieceCuts::PieceCuts(const Plan& plan, uint32_t rows, double seconds)
-    : PieceCuts(rows, seconds, plan.options.max_tokens, predicted(plan, rows, seconds)) {}
+ChunkCuts::ChunkCuts(const Plan& plan, uint32_t rows, double seconds)
+    : ChunkCuts(rows, seconds, plan.options.max_tokens, predicted(plan, rows, seconds)) {}
 
-uint32_t PieceCuts::after(uint32_t position) const noexcept {
+uint32_t ChunkCuts::after(uint32_t position) const noexcept {
     const auto found = std::ranges::upper_bound(cuts_, position);
     return found != cuts_.end() ? *found : (position / rows_ + 1) * rows_;
 }
 
-uint32_t PieceCuts::before(uint32_t position) const noexcept {
+uint32_t ChunkCuts::before(uint32_t position) const noexcept {
     const auto found = std::ranges::upper_bound(cuts_, position);
     if (found == cuts_.end()) return position / rows_ * rows_;
     return found == cuts_.begin() ? 0 : *(found - 1);

@@ -1,4 +1,4 @@
-// Where prompts are cut into pieces, each of which is computed in one step.
+// Where prompts are cut into chunks, each of which is computed in one step.
 #pragma once
 
 #include "core/plan/plan.hpp"
@@ -11,29 +11,29 @@ namespace tessera::session {
 
 // Predicted seconds of a step with so many rows of a prompt, after none and after `depth` cached tokens; between the
 // two time is linear.
-struct PieceTime {
+struct ChunkTime {
     uint32_t rows;
     double first = 0, deep = 0;
 };
 
 // Cuts follow from positions alone, so what a prompt's results depend on does not depend on its company. Any thread.
-class PieceCuts {
+class ChunkCuts {
   public:
-    // Smaller pieces cost speed, so they pay only where attention to many cached tokens makes a step long.
+    // Smaller chunks cost speed, so they pay only where attention to many cached tokens makes a step long.
     static constexpr double kLonger = 1.25;
 
-    // Pieces of `rows` everywhere.
-    explicit PieceCuts(uint32_t rows) noexcept : rows_(rows) {}
-    // Pieces of `rows`, or of fewer, down to a page, where a step of them is predicted to take longer than `seconds`
+    // Chunks of `rows` everywhere.
+    explicit ChunkCuts(uint32_t rows) noexcept : rows_(rows) {}
+    // Chunks of `rows`, or of fewer, down to a page, where a step of them is predicted to take longer than `seconds`
     // and than kLonger times one at the beginning of a prompt. 0: always of `rows`. `depth`: the tokens of a sequence
     // at most. `times`: of numbers of rows, ascending, the last one `rows`.
-    PieceCuts(uint32_t rows, double seconds, uint32_t depth, std::span<const PieceTime> times);
+    ChunkCuts(uint32_t rows, double seconds, uint32_t depth, std::span<const ChunkTime> times);
     // With the times that a plan predicts.
-    PieceCuts(const Plan& plan, uint32_t rows, double seconds);
+    ChunkCuts(const Plan& plan, uint32_t rows, double seconds);
 
     // The first cut after `position`.
     uint32_t after(uint32_t position) const noexcept;
-    // Rows of the piece that `position` is in.
+    // Rows of the chunk that `position` is in.
     uint32_t rows_at(uint32_t position) const noexcept { return after(position) - before(position); }
 
   private:
