@@ -6,6 +6,8 @@ target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-r
 target_include_directories(tessera_options INTERFACE "${CMAKE_SOURCE_DIR}")
 # So that ccache can tell what a precompiled header stood for.
 target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+# Of code that takes no time worth speaking of when it runs: a fifth less to compile.
+set(TSR_RUNS_SELDOM $<$<CONFIG:Release>:-O1>)
 if(TSR_SANITIZE)
     add_compile_options(-fsanitize=${TSR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${TSR_SANITIZE})
