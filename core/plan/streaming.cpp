@@ -14,7 +14,7 @@ namespace tessera {
 namespace {
 
 using Operands = ExpertOperands;
-constexpr size_t kMatrices = StreamedGraph::kMatrices;
+constexpr size_t kMatrices = StreamedGraph::kMatrices, kTensors = StreamedGraph::kTensors;
 
 uint64_t aligned_on_device(uint64_t bytes) {
     return checked_align_up(bytes, kDeviceAlignment, "bytes for streaming");
@@ -29,29 +29,38 @@ const Storage& storage_of(const Graph& graph, const Node& node, uint32_t index) 
 }
 
 int64_t experts_of(const Graph& graph, const Node& node) {
-    return graph.tensor(operand(node, Operands::kFirstMatrix)).dims[2];
+    return graph.tensor(operand(node, Operands::kFirstTensor)).dims[2];
+}
+
+// The operand's value; 0 if it is absent.
+Value tensor_of(const Node& node, size_t tensor) {
+    const size_t index = Operands::kFirstTensor + tensor;
+    return index < node.inputs.size() ? node.inputs[index] : 0;
 }
 
 // Rows are copied whole, and the result's whole rows come back; experts lie one after the other in whole groups of
 // rows, which are unpacked apart from each other.
 bool can_be_cut(const Plan& plan, const Registry& registry, const PlannedNode& planned, const Node& node) {
-    // With biases or another activation it is another network than that of the parts.
-    if (!node.attributes.empty() || node.inputs.size() != Operands::kY) return false;
     const Graph& graph = plan.graph;
-    const tsr_tensor& y = graph.tensor(operand(node, Operands::kY));
-    const Storage& result = storage_of(graph, node, Operands::kY);
+    const tsr_tensor& y = graph.tensor(operand(node, Operands::y(node)));
+    const Storage& result = storage_of(graph, node, Operands::y(node));
     if (y.offset != 0 || y.rank != 2 || static_cast<uint64_t>(y.dims[0]) * sizeof(float) != result.row_bytes)
         return false;
-    for (uint32_t index = Operands::kFirstMatrix; index < Operands::kY; ++index) {
-        const tsr_tensor& matrices = graph.tensor(operand(node, index));
+    for (size_t tensor = 0; tensor < kTensors; ++tensor) {
+        const Value value = tensor_of(node, tensor);
+        if (value == 0) continue;
+        const uint32_t index = Operands::kFirstTensor + static_cast<uint32_t>(tensor);
+        const tsr_tensor& experts = graph.tensor(value);
         const Storage& storage = storage_of(graph, node, index);
-        if (storage.role != TSR_ROLE_WEIGHT || matrices.rank != 3 || matrices.offset != 0 ||
-            storage.bytes % static_cast<uint64_t>(matrices.dims[2]) != 0)
+        if (storage.role != TSR_ROLE_WEIGHT || experts.rank != (tensor < kMatrices ? 3 : 2) || experts.offset != 0 ||
+            experts.dims[experts.rank - 1] != experts_of(graph, node) ||
+            storage.bytes % static_cast<uint64_t>(experts_of(graph, node)) != 0)
             return false;
         for (const std::string& name : {plan.instances[planned.operands[index]].layout, storage.source_layout}) {
             if (name.empty()) continue;
             const tsr_layout* layout = registry.find_layout(name);
-            if (!layout || !layout->unpack || matrices.dims[1] % layout->group_rows != 0) return false;
+            if (!layout || !layout->unpack || experts.rank != 3 || experts.dims[1] % layout->group_rows != 0)
+                return false;
         }
     }
     return true;
@@ -138,7 +147,7 @@ class Streaming {
         // Without activations nothing else of the step is there, and it would be opened for this alone.
         if (plan_.memory[device].activations == 0 || info.link_bandwidth <= 0) return std::nullopt;
         uint64_t one = 0;
-        for (size_t matrix = 0; matrix < kMatrices; ++matrix) one += expert_bytes(plan_.graph, node, matrix);
+        for (size_t tensor = 0; tensor < kTensors; ++tensor) one += expert_bytes(plan_.graph, node, tensor);
         const int64_t all = experts_of(plan_.graph, node);
         StreamedNode made;
         made.node = index;
@@ -216,23 +225,36 @@ StreamedGraph::StreamedGraph(const Graph& from, const Node& node, int64_t expert
     x = activation(Operands::kX, "x");
     ids = activation(Operands::kIds, "ids");
     weights = activation(Operands::kWeights, "weights");
-    const char* const names[kMatrices] = {"gate", "up", "down"};
-    for (size_t i = 0; i < kMatrices; ++i) {
-        const tsr_tensor& tensor = from.tensor(operand(node, Operands::kFirstMatrix + static_cast<uint32_t>(i)));
-        matrices[i] = graph.weight(names[i], {tensor.type, {tensor.dims[0], tensor.dims[1], experts}});
+    const char* const names[kTensors] = {"gate", "up", "down", "gate bias", "up bias", "down bias"};
+    for (size_t i = 0; i < kTensors; ++i) {
+        const Value value = tensor_of(node, i);
+        if (value == 0) continue;
+        const tsr_tensor& tensor = from.tensor(value);
+        std::vector<int64_t> dims(tensor.dims, tensor.dims + tensor.rank);
+        dims.back() = experts;
+        tensors[i] = graph.weight(names[i], {tensor.type, std::move(dims)});
     }
-    const tsr_tensor& y = from.tensor(operand(node, Operands::kY));
+    const tsr_tensor& y = from.tensor(operand(node, Operands::y(node)));
     part = buffer("part", {y.dims[0], y.dims[1]}, y.range);
     all = buffer("all parts", {y.dims[0], y.dims[1]}, y.range);
     graph.set_layer(node.layer);
     if (fused) {
-        graph.add("moe_ffn", node.name, {x, ids, weights, matrices[0], matrices[1], matrices[2]}, {}, {part});
+        std::vector<Value> operands{x, ids, weights};
+        operands.insert(operands.end(), tensors, tensors + (node.inputs.size() - Operands::kFirstTensor));
+        graph.add("moe_ffn", node.name, std::move(operands), node.attributes, {part});
     } else {
-        const Value gate = graph.add_one("matmul_id", node.name + ".gate", {x, matrices[0], ids});
-        const Value up = graph.add_one("matmul_id", node.name + ".up", {x, matrices[1], ids});
-        const Value hidden = graph.add_one("silu_mul", node.name + ".silu", {gate, up});
-        const Value down = graph.add_one("matmul_id", node.name + ".down", {hidden, matrices[2], ids});
-        graph.add("weighted_sum", node.name + ".sum", {down, weights}, {}, {part});
+        const auto product = [&](const char* name, Value rows, size_t tensor) {
+            const Value made = graph.add_one("matmul_id", node.name + name, {rows, tensors[tensor], ids});
+            const Value bias = tensors[kMatrices + tensor];
+            if (bias) graph.add("add_id", node.name + name + "_bias", {made, bias, ids}, {}, {made});
+            return made;
+        };
+        const Value gate = product(".gate", x, 0), up = product(".up", x, 1);
+        const bool silu = node.attributes.empty();
+        const Value hidden =
+            graph.add(silu ? "silu_mul" : "glu", node.name + (silu ? ".silu" : ".glu"), {gate, up}, node.attributes)
+                .front();
+        graph.add("weighted_sum", node.name + ".sum", {product(".down", hidden, 2), weights}, {}, {part});
     }
     graph.add("add", node.name + ".parts", {all, part}, {}, {all});
 }
@@ -241,9 +263,10 @@ StreamedGraph graph_of(const Plan& plan, const StreamedNode& streamed) {
     return {plan.graph, plan.graph.nodes()[plan.nodes[streamed.node].node], streamed.experts_at_once, streamed.fused};
 }
 
-uint64_t expert_bytes(const Graph& graph, const Node& node, size_t matrix) {
-    return storage_of(graph, node, Operands::kFirstMatrix + static_cast<uint32_t>(matrix)).bytes /
-           static_cast<uint64_t>(experts_of(graph, node));
+uint64_t expert_bytes(const Graph& graph, const Node& node, size_t tensor) {
+    const Value value = tensor_of(node, tensor);
+    return value == 0 ? 0
+                      : graph.storage(graph.storage_of(value)).bytes / static_cast<uint64_t>(experts_of(graph, node));
 }
 
 StreamingLayout device_layout(const Plan& plan, const StreamedNode& streamed) {
@@ -255,7 +278,11 @@ StreamingLayout device_layout(const Plan& plan, const StreamedNode& streamed) {
         return begin;
     };
     at.ids_bytes = aligned_on_device(part.graph.storage(part.graph.storage_of(part.ids)).bytes);
-    at.matrices_bytes = aligned_on_device(streamed.part_bytes);
+    const Node& node = plan.graph.nodes()[plan.nodes[streamed.node].node];
+    for (size_t tensor = 0; tensor < kTensors; ++tensor) {
+        at.tensors[tensor] = at.experts_bytes;
+        at.experts_bytes += aligned_on_device(expert_bytes(plan.graph, node, tensor) * streamed.experts_at_once);
+    }
     at.storages.resize(part.graph.storage_count());
     for (StorageId id = 1; id < part.graph.storage_count(); ++id) {
         const Storage& storage = part.graph.storage(id);
@@ -265,7 +292,7 @@ StreamingLayout device_layout(const Plan& plan, const StreamedNode& streamed) {
     at.ranges = take(sizeof(tsr_range) * TSR_RANGE_COUNT);
     at.workspace = take(streamed.workspace_bytes);
     at.ids = take(2 * at.ids_bytes);
-    at.matrices = take(checked_mul(at.matrices_bytes, uint64_t{2}, "bytes for streaming"));
+    at.experts = take(checked_mul(at.experts_bytes, uint64_t{2}, "bytes for streaming"));
     return at;
 }
 
@@ -273,10 +300,11 @@ StreamingLayout host_layout(const Plan& plan, const StreamedNode& streamed) {
     const StreamingLayout device = device_layout(plan, streamed);
     StreamingLayout at;
     at.ids_bytes = device.ids_bytes;
-    at.matrices_bytes = device.matrices_bytes;
+    at.experts_bytes = device.experts_bytes;
+    std::ranges::copy(device.tensors, at.tensors);
     at.ids = aligned_on_device(sizeof(tsr_range) * TSR_RANGE_COUNT);
-    at.matrices = at.ids + 2 * at.ids_bytes;
-    at.bytes = at.matrices + 2 * at.matrices_bytes;
+    at.experts = at.ids + 2 * at.ids_bytes;
+    at.bytes = at.experts + 2 * at.experts_bytes;
     return at;
 }
 
@@ -294,7 +322,7 @@ double streamed_seconds(const Plan& plan, const StreamedNode& streamed, double r
     const double computing = seconds_of(plan, streamed.estimate, rows);
     const double ends = rows *
                         static_cast<double>(storage_of(plan.graph, node, Operands::kX).row_bytes +
-                                            storage_of(plan.graph, node, Operands::kY).row_bytes) /
+                                            storage_of(plan.graph, node, Operands::y(node)).row_bytes) /
                         link;
     const double parts = std::ceil(named / streamed.experts_at_once);
     // The first part is copied before anything is computed.

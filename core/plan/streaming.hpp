@@ -19,7 +19,8 @@ constexpr double kStreamedPartSeconds = 50e-6;
 // the part to those before it.
 class StreamedGraph {
   public:
-    static constexpr size_t kMatrices = 3;  // gate, up, down
+    // Of each expert: gate, up, down, then their biases.
+    static constexpr size_t kMatrices = 3, kTensors = 6;
 
     // With `experts` of the node's experts; `fused`: by one kernel of moe_ffn, else by the parts of that op.
     StreamedGraph(const Graph& graph, const Node& node, int64_t experts, bool fused);
@@ -27,28 +28,30 @@ class StreamedGraph {
     Graph graph;
     // Of moe_ffn: views of whole storages of the size that they have in the node's graph.
     Value x = 0, ids = 0, weights = 0;
-    Value matrices[kMatrices] = {};
-    Value part = 0, all = 0;  // the result of this part, and of all so far
+    Value tensors[kTensors] = {};  // 0: absent
+    Value part = 0, all = 0;       // the result of this part, and of all so far
 };
 
 // Operands of the op moe_ffn, inputs first.
 struct ExpertOperands {
-    static constexpr uint32_t kX = 0, kIds = 1, kWeights = 2, kFirstMatrix = 3, kY = 6;
+    static constexpr uint32_t kX = 0, kIds = 1, kWeights = 2, kFirstTensor = 3;
+    static uint32_t y(const Node& node) { return static_cast<uint32_t>(node.inputs.size()); }
 };
 
-// Bytes of one expert of a matrix of the node, canonical.
-uint64_t expert_bytes(const Graph& graph, const Node& node, size_t matrix);
+// Bytes of one expert in one of StreamedGraph::kTensors of the node, canonical; 0 if that is absent.
+uint64_t expert_bytes(const Graph& graph, const Node& node, size_t tensor);
 
 // Where a streamed node's data lie in the memory for streaming. Offsets in bytes; of two halves the first.
 struct StreamingLayout {
-    std::vector<uint64_t> storages;  // on the device: by storage of the StreamedGraph; 0 of ids and matrices
+    std::vector<uint64_t> storages;  // on the device: by storage of the StreamedGraph; 0 of ids and experts
     uint64_t ranges = 0, workspace = 0;
-    uint64_t ids = 0, ids_bytes = 0;            // two halves of ids_bytes
-    uint64_t matrices = 0, matrices_bytes = 0;  // likewise
-    uint64_t bytes = 0;                         // in all
+    uint64_t ids = 0, ids_bytes = 0;                 // two halves of ids_bytes
+    uint64_t experts = 0, experts_bytes = 0;         // likewise
+    uint64_t tensors[StreamedGraph::kTensors] = {};  // where each begins in a half of the experts
+    uint64_t bytes = 0;                              // in all
 };
 StreamingLayout device_layout(const Plan& plan, const StreamedNode& streamed);
-// On the host: ranges, ids and matrices, page-locked where the device can do that.
+// On the host: ranges, ids and experts, page-locked where the device can do that.
 StreamingLayout host_layout(const Plan& plan, const StreamedNode& streamed);
 StreamedGraph graph_of(const Plan& plan, const StreamedNode& streamed);
 

@@ -15,7 +15,7 @@ namespace tessera {
 namespace {
 
 using Operands = ExpertOperands;
-constexpr size_t kMatrices = StreamedGraph::kMatrices;
+constexpr size_t kTensors = StreamedGraph::kTensors;
 
 // A worker's piece of filling a part.
 constexpr uint64_t kPieceBytes = 512 << 10;
@@ -54,7 +54,7 @@ class ExpertStreamer::Prepared {
           registry_(registry),
           device_(*memory.device(of.device)),
           base_(static_cast<std::byte*>(memory.streaming(of.device))) {
-        for (size_t matrix = 0; matrix < kMatrices; ++matrix) one_[matrix] = expert_bytes(plan.graph, node, matrix);
+        for (size_t tensor = 0; tensor < kTensors; ++tensor) one_[tensor] = expert_bytes(plan.graph, node, tensor);
         try {
             for (size_t i = 0; i < part.graph.nodes().size(); ++i)
                 nodes_.push_back(std::make_unique<Bound>(*this, part.graph.nodes()[i], *of.kernels[i]));
@@ -68,15 +68,10 @@ class ExpertStreamer::Prepared {
     std::byte* on_device(uint64_t offset) const { return base_ + offset; }
     std::byte* storage_on_device(Value value) const { return on_device(there.storages[part.graph.storage_of(value)]); }
     const tsr_tensor& tensor(Value value) const { return part.graph.tensor(value); }
-    uint64_t bytes_of_one(size_t matrix) const { return one_[matrix]; }
-    // Of the matrices of one half, where this one's begin.
-    uint64_t begin_of(size_t matrix) const {
-        uint64_t begin = 0;
-        for (size_t before = 0; before < matrix; ++before) begin += one_[before] * streamed.experts_at_once;
-        return begin;
-    }
+    // Of StreamedGraph::kTensors; 0 if it is absent.
+    uint64_t bytes_of_one(size_t tensor) const { return one_[tensor]; }
 
-    // The part whose matrices and ids are in a half of the memory; what is past the first is added to it.
+    // The part whose experts and ids are in a half of the memory; what is past the first is added to it.
     void enqueue(uint32_t half, bool first, const RowBounds& bounds, int64_t token_bound, tsr_queue queue) const {
         tsr_launch launch{};
         launch.struct_size = sizeof launch;
@@ -142,9 +137,10 @@ class ExpertStreamer::Prepared {
 
     void* address(Value value, uint32_t half, bool first) const {
         if (value == part.ids) return on_device(there.ids + half * there.ids_bytes);
-        for (size_t matrix = 0; matrix < kMatrices; ++matrix) {
-            if (value == part.matrices[matrix])
-                return on_device(there.matrices + half * there.matrices_bytes + begin_of(matrix));
+        if (value == 0) return nullptr;
+        for (size_t tensor = 0; tensor < kTensors; ++tensor) {
+            if (value == part.tensors[tensor])
+                return on_device(there.experts + half * there.experts_bytes + there.tensors[tensor]);
         }
         return storage_on_device(first && value == part.part ? part.all : value);
     }
@@ -152,7 +148,7 @@ class ExpertStreamer::Prepared {
     const Registry& registry_;
     OpenDevice& device_;
     std::byte* const base_;
-    uint64_t one_[kMatrices] = {};
+    uint64_t one_[kTensors] = {};
     std::vector<std::unique_ptr<Bound>> nodes_;
 };
 
@@ -233,7 +229,7 @@ void ExpertStreamer::check_cancelled() const {
 
 // Experts that the rows name, in order: an id that is none's is -1.
 std::vector<int32_t> ExpertStreamer::named_experts(const Run& run) const {
-    const int64_t all = plan_.graph.tensor(run.prepared.node.inputs[Operands::kFirstMatrix]).dims[2];
+    const int64_t all = plan_.graph.tensor(run.prepared.node.inputs[Operands::kFirstTensor]).dims[2];
     std::vector<bool> named(static_cast<size_t>(all));
     for (int64_t row = run.rows.begin; row < run.rows.end; ++row) {
         for (int64_t slot = 0; slot < run.slots(); ++slot) {
@@ -250,8 +246,8 @@ std::vector<int32_t> ExpertStreamer::named_experts(const Run& run) const {
     return experts;
 }
 
-// Canonical matrices of the experts one after the other, and the ids of the rows as places among them.
-void ExpertStreamer::fill(const Run& run, std::span<const int32_t> experts, std::byte* matrices, std::byte* ids) {
+// Of each canonical tensor the experts one after the other, and the ids of the rows as places among them.
+void ExpertStreamer::fill(const Run& run, std::span<const int32_t> experts, std::byte* tensors, std::byte* ids) {
     struct Piece {
         const std::byte* from;
         std::byte* to;
@@ -260,13 +256,14 @@ void ExpertStreamer::fill(const Run& run, std::span<const int32_t> experts, std:
         int64_t elements;
     };
     std::vector<Piece> pieces;
-    for (size_t matrix = 0; matrix < kMatrices; ++matrix) {
-        const uint32_t index = Operands::kFirstMatrix + static_cast<uint32_t>(matrix);
+    for (size_t which = 0; which < kTensors; ++which) {
+        const uint64_t one = run.prepared.bytes_of_one(which);
+        if (one == 0) continue;
+        const uint32_t index = Operands::kFirstTensor + static_cast<uint32_t>(which);
         const PreparedNode::Bound& bound = run.operands[index];
-        const uint64_t one = run.prepared.bytes_of_one(matrix);
-        const tsr_tensor& tensor = run.prepared.tensor(run.prepared.part.matrices[matrix]);
+        const tsr_tensor& tensor = run.prepared.tensor(run.prepared.part.tensors[which]);
         const tsr_layout* layout = *bound.layout ? registry_.find_layout(bound.layout) : nullptr;
-        std::byte* to = matrices + run.prepared.begin_of(matrix);
+        std::byte* to = tensors + run.prepared.here.tensors[which];
         const uint64_t groups = layout ? static_cast<uint64_t>(tensor.dims[1]) / layout->group_rows : 0;
         const uint64_t packed = layout ? layout->group_bytes(layout, tensor.dims[0]) : 0;
         for (const int32_t expert : experts) {
@@ -307,7 +304,8 @@ void ExpertStreamer::fill(const Run& run, std::span<const int32_t> experts, std:
 void ExpertStreamer::run_parts(const Prepared& prepared, Track& track, const tsr_range (&ranges)[TSR_RANGE_COUNT],
                                bool warming_up) {
     Run run{prepared, {}, ranges[working_range(plan_.graph, prepared.node)], warming_up};
-    for (const InstanceId id : prepared.planned.operands) run.operands.push_back(bind_(id));
+    for (const InstanceId id : prepared.planned.operands)
+        run.operands.push_back(id ? bind_(id) : PreparedNode::Bound{});
     const std::vector<int32_t> experts = named_experts(run);
     const uint32_t at_once = prepared.streamed.experts_at_once;
     OpenDevice& device = track.device;
@@ -340,18 +338,19 @@ void ExpertStreamer::run_parts(const Prepared& prepared, Track& track, const tsr
         const auto half = static_cast<uint32_t>(part % 2);
         const auto named =
             std::span(experts).subspan(part * at_once, std::min<size_t>(at_once, experts.size() - part * at_once));
-        std::byte* const matrices = host + prepared.here.matrices + half * prepared.here.matrices_bytes;
+        std::byte* const tensors = host + prepared.here.experts + half * prepared.here.experts_bytes;
         std::byte* const ids = host + prepared.here.ids + half * prepared.here.ids_bytes;
         if (part > 1) {
             device.wait(track.copied[half]);
             device.wait_before(track.copies, device, track.computed[half]);
         }
-        fill(run, named, matrices, ids);
-        for (size_t matrix = 0; matrix < kMatrices && !named.empty(); ++matrix) {
-            const uint64_t begin = prepared.begin_of(matrix);
+        fill(run, named, tensors, ids);
+        for (size_t tensor = 0; tensor < kTensors && !named.empty(); ++tensor) {
+            if (prepared.bytes_of_one(tensor) == 0) continue;
+            const uint64_t begin = prepared.here.tensors[tensor];
             device.upload(track.copies,
-                          prepared.on_device(prepared.there.matrices + half * prepared.there.matrices_bytes + begin),
-                          matrices + begin, named.size() * prepared.bytes_of_one(matrix));
+                          prepared.on_device(prepared.there.experts + half * prepared.there.experts_bytes + begin),
+                          tensors + begin, named.size() * prepared.bytes_of_one(tensor));
         }
         upload_rows(track.copies, graph_of_part.ids,
                     prepared.on_device(prepared.there.ids + half * prepared.there.ids_bytes), ids);
@@ -361,7 +360,7 @@ void ExpertStreamer::run_parts(const Prepared& prepared, Track& track, const tsr
         device.record(track.kernels, track.computed[half]);
     }
     const auto [begin, bytes] = rows_of(graph_of_part.all);
-    device.download(track.kernels, run.address(Operands::kY) + begin,
+    device.download(track.kernels, run.address(Operands::y(prepared.node)) + begin,
                     prepared.storage_on_device(graph_of_part.all) + begin, bytes);
     // What failed is told to those who wait for it.
     device.wait_queue(track.copies);

@@ -48,7 +48,7 @@ class ExpertStreamer {
     void run(uint32_t node, const tsr_range (&ranges)[TSR_RANGE_COUNT], bool warming_up);
     void run_parts(const Prepared& prepared, Track& track, const tsr_range (&ranges)[TSR_RANGE_COUNT], bool warming_up);
     std::vector<int32_t> named_experts(const Run& run) const;
-    void fill(const Run& run, std::span<const int32_t> experts, std::byte* matrices, std::byte* ids);
+    void fill(const Run& run, std::span<const int32_t> experts, std::byte* tensors, std::byte* ids);
     void check_cancelled() const;
 
     const Plan& plan_;

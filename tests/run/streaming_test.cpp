@@ -95,7 +95,10 @@ INSTANTIATE_TEST_SUITE_P(Models, Streaming,
                                          Case{"v3-groups.gguf", PackWeights::kAtLoad, 1},
                                          Case{"v3-groups.gguf", PackWeights::kBetweenSteps, 1},
                                          Case{"v3-groups.gguf", PackWeights::kAtLoad, 64 << 20},
-                                         Case{"qwen3moe-norm.gguf", PackWeights::kAtLoad, 1}),
+                                         Case{"qwen3moe-norm.gguf", PackWeights::kAtLoad, 1},
+                                         // Biases, another activation.
+                                         Case{"gpt-oss.gguf", PackWeights::kNever, 1},
+                                         Case{"gpt-oss.gguf", PackWeights::kAtLoad, 64 << 20}),
                          name_of);
 
 // Each operation of a step that streams fails in turn: the step is lost, the next ones are right.
