@@ -29,7 +29,7 @@ const char* kind_name(GrammarKind kind) {
 
 // The first lines: behind them it has tokens and the whole grammar.
 std::string shortened(std::string_view error) {
-    return std::string(error.substr(0, std::min<size_t>(error.find("\n<state>"), 2000)));
+    return std::string(error.substr(0, std::min<size_t>(error.find("\n<"), 2000)));
 }
 
 }  // namespace

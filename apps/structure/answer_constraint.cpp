@@ -19,6 +19,10 @@ using Clock = std::chrono::steady_clock;
 // The process limits the processor time of a mask by itself; this is for one that hangs, or a machine that is busy.
 constexpr std::chrono::seconds kMaskTime(5);
 
+[[noreturn]] void fail_hanging() {
+    fail(TSR_IO_ERROR, "the process that held the answer to its grammar did not answer for {} s", kMaskTime.count());
+}
+
 }  // namespace
 
 void end_process(const OpenFile& channel, int32_t process) noexcept {
@@ -43,6 +47,8 @@ AnswerConstraint::~AnswerConstraint() {
 }
 
 bool AnswerConstraint::wait(Clock::time_point until) {
+    // Again: its process has ended by now.
+    if (hangs_) fail_hanging();
     while (!known_) {
         Message message;
         switch (receive_message(channel_, message, until)) {
@@ -54,8 +60,8 @@ bool AnswerConstraint::wait(Clock::time_point until) {
             case Received::kNothingYet:
                 if (Clock::now() - asked_ < kMaskTime) return false;
                 end_process(channel_, process_);
-                fail(TSR_IO_ERROR, "the process that held the answer to its grammar did not answer for {} s",
-                     kMaskTime.count());
+                hangs_ = true;
+                fail_hanging();
         }
     }
     return true;

@@ -39,7 +39,7 @@ class AnswerConstraint final : public session::TokenConstraint {
     const text::Tokenizer& tokenizer_;
     const std::shared_ptr<const ForcedTokens> spelling_;
     int32_t process_ = 0;  // 0: not known yet
-    bool known_ = false;
+    bool known_ = false, hangs_ = false;
     std::chrono::steady_clock::time_point asked_;
     std::vector<uint32_t> mask_;  // what the process wrote, which it cannot change any more
     std::vector<int32_t> forced_;

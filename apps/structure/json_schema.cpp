@@ -72,6 +72,18 @@ constexpr std::string_view kAnnotations[] = {
 constexpr std::string_view kFormats[] = {"date-time", "time", "date", "duration", "email",
                                          "hostname",  "ipv4", "ipv6", "uuid",     "uri"};
 
+// Those of which llguidance's own take days that no year has, and leap seconds at any time: as RFC 3339 has them, from
+// the year 1000 on, without leap seconds.
+#define TSR_DATE                                                                                                     \
+    "(?:[1-9][0-9]{3}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|"       \
+    "02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[1-9][0-9](?:0[48]|[2468][048]|[13579][26])|(?:[2468][048]|[13579][26])00)-02-" \
+    "29)"
+#define TSR_TIME "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+constexpr std::pair<std::string_view, std::string_view> kFormatPatterns[] = {
+    {"date", "^(?:" TSR_DATE ")$"}, {"time", "^" TSR_TIME "$"}, {"date-time", "^(?:" TSR_DATE ")T" TSR_TIME "$"}};
+#undef TSR_DATE
+#undef TSR_TIME
+
 // Of llguidance: few blanks, as a model might never end them; each name has one spelling, so that none is taken for
 // another one's.
 constexpr std::string_view kGuidance =
@@ -128,7 +140,17 @@ class Checker {
                 continue;
             }
             check_value(schema.get_object(), name, value, place);
-            if (name == "pattern") {
+            if (name == "format") {
+                const auto pattern = std::ranges::find(kFormatPatterns, std::string_view(value.get_string()),
+                                                       &std::pair<std::string_view, std::string_view>::first);
+                if (pattern == std::end(kFormatPatterns)) {
+                    made[key] = value;
+                } else if (schema.get_object().contains("pattern")) {
+                    refuse(place, name, "answers are not held to it beside a pattern");
+                } else {
+                    made["pattern"] = json::string_view(pattern->second.data(), pattern->second.size());
+                }
+            } else if (name == "pattern") {
                 made[key] = translated(value.get_string(), place, name);
             } else {
                 made[key] = held(*found, value, place + "/" + escaped(name), depth);
@@ -202,6 +224,8 @@ class Checker {
             }
         }
         if (name == "$ref") check_reference(value, place);
+        if (name == "const" || name == "enum" || name == "properties" || name == "required")
+            check_characters(value, place, name);
         for (const std::string_view count :
              {"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"}) {
             if (name != count) continue;
@@ -216,6 +240,27 @@ class Checker {
             const auto declared = required && required->is_array() ? required->get_array().size() : 0;
             if (value.to_number<double>() > static_cast<double>(declared + 1))
                 refuse(place, name, "answers are not held to more than one beyond those that are required");
+        }
+    }
+
+    // Strings have no escapes by number, so such characters cannot be written.
+    static void check_characters(const json::value& value, const std::string& place, std::string_view name) {
+        const auto check = [&](std::string_view text) {
+            constexpr std::string_view kNamed = "\n\r\t\b\f";
+            for (const char c : text) {
+                if ((static_cast<unsigned char>(c) < 0x20 && kNamed.find(c) == kNamed.npos) || c == 0x7f)
+                    refuse(place, name, "has a control character that answers cannot have");
+            }
+        };
+        if (value.is_string()) {
+            check(std::string_view(value.get_string()));
+        } else if (value.is_array()) {
+            for (const json::value& one : value.get_array()) check_characters(one, place, name);
+        } else if (value.is_object()) {
+            for (const auto& [key, member] : value.get_object()) {
+                check(std::string_view(key));
+                if (name != "properties") check_characters(member, place, name);
+            }
         }
     }
 

@@ -1,0 +1,208 @@
+"""server_test.py PROGRAM: answers held to a form, as clients see them; and what becomes of them when their processes fail."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import jsonschema
+import running_server
+from running_server import RunningServer, chat
+
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
+                                           "role": {"enum": ["admin", "user"]}}, "required": ["name", "age", "role"], "additionalProperties": False}
+PROMPT = "Count from 1 to 10 in French."
+ENDLESS = {"grammar": 'root ::= ("one " | "two " | "three "){500,} "end"'}
+
+
+def helpers(process):
+    """Processes of tessera-constrain below this one, with how far below."""
+    found, parents = {}, {}
+    for folder in pathlib.Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                name, rest = (folder / "stat").read_text().rsplit(")", 1)
+            except OSError:
+                continue
+            if "tessera-constra" in name and rest.split()[0] not in "ZX":
+                parents[int(folder.name)] = int(rest.split()[1])
+    for pid in parents:
+        depth, at = 0, pid
+        while at in parents:
+            depth, at = depth + 1, parents[at]
+        if at == process.pid:
+            found[pid] = depth
+    return found
+
+
+class Structure(unittest.TestCase):
+    def setUp(self):
+        self.server = RunningServer()
+        self.server.__enter__()
+        self.addCleanup(self.server.__exit__)
+        status, answer = self.ask(regex="a")
+        if status == 501:
+            self.skipTest(answer["error"]["message"])
+        self.assertEqual(status, 200, answer)
+
+    def ask(self, **fields):
+        return self.server.request("POST", "/v1/completions", {"prompt": PROMPT, "max_tokens": 60, "seed": 1, **fields})
+
+    def text(self, **fields):
+        status, answer = self.ask(**fields)
+        self.assertEqual(status, 200, answer)
+        return answer["choices"][0]["text"]
+
+    def later(self, **fields):
+        """The answer of a request that runs: a function that waits for it."""
+        result = []
+        thread = threading.Thread(target=lambda: result.append(self.ask(**fields)))
+        thread.start()
+        return lambda: thread.join() or result[0]
+
+    def wait_for_answer_process(self):
+        found = []
+        running_server.wait_for(lambda: found.extend(pid for pid, depth in helpers(self.server.process).items() if depth == 3) or found, "no process for the answer")
+        time.sleep(0.1)
+        return found[0]
+
+    def test_forms(self):
+        for temperature in (0, 1, 2):
+            for fields in ({"json_schema": SCHEMA}, {"guided_json": json.dumps(SCHEMA)}, {"structured_outputs": {"json": SCHEMA}},
+                           {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA, "strict": True}}},
+                           {"response_format": {"type": "json_object", "schema": SCHEMA}}):
+                jsonschema.validate(json.loads(self.text(temperature=temperature, **fields)), SCHEMA)
+            self.assertRegex(self.text(temperature=temperature, regex="^[0-9]{3}-[0-9]{4}$"), r"\A[0-9]{3}-[0-9]{4}\Z")
+            self.assertIn(self.text(temperature=temperature, choice=["red", "green"]), ("red", "green"))
+            self.assertRegex(self.text(temperature=temperature, grammar='root ::= item+\nitem ::= "<" ("ab" | item) ">"', max_tokens=300), r"\A[<>ab]+")
+        self.assertIsInstance(json.loads(self.text(response_format={"type": "json_object"}, max_tokens=300)), dict)
+        status, answer = self.server.request("POST", "/v1/chat/completions", chat(response_format={"type": "json_schema", "json_schema": {"schema": SCHEMA}}, n=3, temperature=1, max_tokens=60))
+        self.assertEqual(status, 200, answer)
+        for choice in answer["choices"]:
+            jsonschema.validate(json.loads(choice["message"]["content"]), SCHEMA)
+
+    def test_cut_answers_say_length(self):
+        for fields in ({"json_schema": SCHEMA}, ENDLESS):
+            status, answer = self.ask(max_tokens=4, **fields)
+            self.assertEqual((status, answer["choices"][0]["finish_reason"]), (200, "length"))
+
+    def test_probabilities_change_no_text(self):
+        plain = self.text(json_schema=SCHEMA, temperature=0)
+        self.assertEqual(self.text(json_schema=SCHEMA, temperature=0, logprobs=2), plain)
+
+    def test_refusals_name_what_they_mean(self):
+        deep = {"type": "integer"}
+        for _ in range(25):
+            deep = {"items": deep, "type": "array"}
+        for fields, param, part in (({"json_schema": {"not": {}}}, "json_schema", "not"), ({"json_schema": {"properties": {"a": {"uniqueItems": True}}}}, "json_schema", "properties/a/uniqueItems"),
+                                    ({"json_schema": {"$ref": "http://x/y"}}, "json_schema", "$ref"), ({"json_schema": {"x-guidance": {"lenient": True}}}, "json_schema", "x-guidance"),
+                                    ({"json_schema": {"minProperties": 2}}, "json_schema", "minProperties"), ({"json_schema": {"frobnicate": 1}}, "json_schema", "frobnicate"),
+                                    ({"json_schema": {"type": "string", "format": "iri"}}, "json_schema", "iri"), ({"grammar": "root ::= missing"}, "grammar", "missing"),
+                                    ({"grammar": 'root ::= !<[5]>'}, "grammar", "!<"), ({"grammar": "root = x"}, "grammar", "line 1"), ({"regex": "a(?=b)"}, "regex", "ahead"),
+                                    ({"choice": []}, None, None), ({"choice": [""]}, "choice", "empty"), ({"regex": "a", "choice": ["b"]}, "choice", "regex"),
+                                    ({"regex": "a", "ignore_eos": True}, "ignore_eos", "ends"), ({"json_schema": {"anyOf": [False]}}, "json_schema", "")):
+            if param is None:
+                continue
+            start = time.monotonic()
+            status, answer = self.ask(**fields)
+            self.assertEqual((status, answer["error"]["param"] if status != 200 else None), (400, param), (fields, answer))
+            self.assertIn(part, answer["error"]["message"])
+            self.assertLess(time.monotonic() - start, 20)
+        self.assertEqual(self.ask(json_schema=deep)[0], 200)
+
+    def test_an_answers_process_that_is_killed_fails_it_alone(self):
+        held, other = self.later(max_tokens=900, **ENDLESS), self.later(max_tokens=200)
+        os.kill(self.wait_for_answer_process(), signal.SIGKILL)
+        status, answer = held()
+        if status != 200 or answer["choices"][0]["finish_reason"] != "length":  # it may just have ended
+            self.assertEqual(status, 500, answer)
+            self.assertIn("grammar has ended", answer["error"]["message"])
+        self.assertEqual(other()[0], 200)
+        self.assertEqual(self.text(regex="[0-9]{2}x")[2], "x")
+
+    def test_an_answers_process_that_hangs_fails_it_alone(self):
+        held = self.later(max_tokens=1000, **ENDLESS)
+        stopped = self.wait_for_answer_process()
+        os.kill(stopped, signal.SIGSTOP)
+        count, start = 0, time.monotonic()
+        while time.monotonic() - start < 3:
+            self.assertEqual(self.ask(max_tokens=5)[0], 200)
+            count += 1
+        self.assertGreater(count, 0)
+        status, answer = held()
+        if status != 200:
+            self.assertIn("did not answer", answer["error"]["message"])
+        running_server.wait_for(lambda: stopped not in helpers(self.server.process), "the process that hangs is still there")
+
+    def test_the_first_process_is_started_again(self):
+        for kind in (signal.SIGKILL, signal.SIGSTOP):
+            first = [pid for pid, depth in helpers(self.server.process).items() if depth == 1]
+            self.assertEqual(len(first), 1)
+            os.kill(first[0], kind)
+            self.assertEqual(self.text(choice=["yes"]), "yes")
+            running_server.wait_for(lambda: first[0] not in helpers(self.server.process), "the first process is still there")
+
+    def test_hostile_forms_beside_another_client(self):
+        ended = threading.Event()
+        slowest = [0.0]
+
+        def other():
+            while not ended.is_set():
+                start = time.monotonic()
+                self.assertEqual(self.ask(max_tokens=5)[0], 200)
+                slowest[0] = max(slowest[0], time.monotonic() - start)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        letters = "(a|b)*a" + "(a|b)" * 30
+        hostile = [{"regex": "((a{1000}){1000}){1000}"}, {"regex": "(" * 5000 + "a" + ")" * 5000}, {"regex": letters},
+                   {"json_schema": {"allOf": [{"type": "string", "pattern": f"(a|b)*{'ab'[i % 2]}(a|b){{{i}}}"} for i in range(16)]}},
+                   {"json_schema": {"$ref": "#"}}, {"json_schema": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+                   {"json_schema": {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}},
+                   {"json_schema": {"type": "string", "pattern": "^[^x]{1,5000}a[^y]{1,5000}$"}}, {"json_schema": {"type": "array", "minItems": 100000, "items": {"type": "null"}}},
+                   {"json_schema": {"enum": [str(i * 7919) for i in range(50000)]}}, {"grammar": 'root ::= root root | "a" | ""'},
+                   {"grammar": 'root ::= x* x* "b"\nx ::= ("a"* "a"*)*'}, {"grammar": "root ::= " + "(" * 1000 + '"a"' + ")" * 1000},
+                   {"grammar": "".join(f"r{i} ::= r{i + 1} r{i + 1}\n" for i in range(30)) + 'r30 ::= "a"\nroot ::= r0'}]
+        for fields in hostile:
+            start = time.monotonic()
+            status, answer = self.ask(max_tokens=20, **fields)
+            print(f"{str(fields)[:60]:62} {status} {time.monotonic() - start:5.2f} s  {answer.get('error', {}).get('message', answer.get('choices', [{}])[0].get('finish_reason'))[:90]!r}", flush=True)
+            self.assertIn(status, (200, 400, 500))
+            self.assertTrue(self.server.alive())
+        ended.set()
+        thread.join()
+        print(f"the other client waited {slowest[0]:.2f} s at most", flush=True)
+
+
+class WithoutLibrary(unittest.TestCase):
+    def test_the_command_is_named(self):
+        program = pathlib.Path(running_server.PROGRAM).resolve()
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "bin" / "tessera-server"
+            copy.parent.mkdir()
+            shutil.copy(program, copy)
+            model = next((pathlib.Path(__file__).resolve().parents[2] / "models").glob("demo-*.gguf"))
+            plugins = program.parents[1] / "lib" / "tessera" / "plugins"
+            kept, running_server.PROGRAM = running_server.PROGRAM, str(copy)
+            try:
+                with RunningServer("-m", str(model), "--plugin-dir", str(plugins)) as server:
+                    status, answer = server.request("POST", "/v1/completions", {"prompt": "a", "regex": "a"})
+                    self.assertEqual((status, answer["error"]["code"]), (501, "not_installed"))
+                    self.assertIn("tools/setup --structured", answer["error"]["message"])
+                    self.assertEqual(server.request("POST", "/v1/completions", {"prompt": "a", "max_tokens": 2})[0], 200)
+            finally:
+                running_server.PROGRAM = kept
+            copy.rename(copy.with_name("tessera"))
+            ended = subprocess.run([copy.with_name("tessera"), "run", "-m", model, "--plugin-dir", plugins, "-p", "a", "-j", "{}"], capture_output=True, text=True)
+            self.assertNotEqual(ended.returncode, 0)
+            self.assertIn("tools/setup --structured", ended.stderr)
+
+
+if __name__ == "__main__":
+    running_server.main()
