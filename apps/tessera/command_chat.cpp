@@ -1,3 +1,4 @@
+#include "apps/tessera/answer_form.hpp"
 #include "apps/tessera/bundled.hpp"
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/generating.hpp"
@@ -41,6 +42,7 @@ class Conversation {
           writer_(writer),
           tokenizer_(tokenizer),
           settings_(settings),
+          form_(settings, tokenizer),
           sampling_(std::move(sampling)),
           context_(context) {
         clear();
@@ -76,6 +78,7 @@ class Conversation {
             print(piece);
             line_open = piece.back() != '\n';
         };
+        form_.hold(request, &chat.reply);
         Answer answer;
         request.on_finish = [&](const Answer& made) { answer = made; };
         try {
@@ -112,6 +115,7 @@ class Conversation {
     const ChatWriter& writer_;
     const text::Tokenizer& tokenizer_;
     const ModelSettings& settings_;
+    AnswerForm form_;
     session::SamplingParameters sampling_;
     uint32_t context_;
     std::vector<text::ChatMessage> messages_;

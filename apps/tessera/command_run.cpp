@@ -1,3 +1,4 @@
+#include "apps/tessera/answer_form.hpp"
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/generating.hpp"
 #include "apps/tessera/interrupt.hpp"
@@ -131,7 +132,9 @@ int run_command(Arguments& arguments) {
     const bool bundled = model.bundled;
     const bool chat = needs_template(arguments, bundled) || settings.chat.value_or(bundled);
     const auto tokenizer = make_tokenizer(model.file);
+    AnswerForm form(settings, *tokenizer);
     std::vector<std::vector<text::Token>> tokens;
+    std::vector<std::optional<text::ReplySyntax>> replies;  // a prompt each
     std::optional<ChatWriter> writer;
     if (chat) writer.emplace(model.file, *tokenizer, settings);
     if (chat && !settings.add_bos)
@@ -148,8 +151,11 @@ int run_command(Arguments& arguments) {
             std::vector<text::ChatMessage> messages;
             if (settings.system) messages.push_back({"system", *settings.system});
             messages.push_back({"user", prompt});
-            tokens.push_back(writer->tokens(writer->write(messages)));
+            const text::WrittenChat written = writer->write(messages);
+            tokens.push_back(writer->tokens(written));
+            replies.emplace_back(written.reply);
         } else {
+            replies.emplace_back();
             tokens.push_back(tokens_to_continue(*tokenizer, prompt, settings.parse_special, settings.add_bos));
         }
         if (tokens.back().empty()) throw UsageError("the prompt is empty, and this vocabulary puts no BOS before it");
@@ -176,6 +182,7 @@ int run_command(Arguments& arguments) {
         if (predict >= 0) request.max_new_tokens = static_cast<uint32_t>(predict);
         request.context = wish.requests[i];
         request.show_control = settings.special;
+        form.hold(request, replies[i] ? &*replies[i] : nullptr);
         request.on_text = [&printer, i](std::string_view text) { printer.add(i, text); };
         request.on_finish = [&printer, i, limit = wish.requests[i],
                              several = prompts.size() > 1](const Answer& answer) {

@@ -194,6 +194,26 @@ std::optional<bool> read_thinking(Arguments& arguments, ModelSettings& settings)
     return said.front().second;
 }
 
+// Grammars and schemas, also of files; an empty one is none.
+void read_answer_form(const Arguments& arguments, ModelSettings& settings) {
+    std::string_view given;
+    const auto read = [&](std::string_view text_name, std::string_view file_name, std::optional<std::string>& text) {
+        if (text && text->empty()) text.reset();
+        if (text) given = text_name;
+        const auto file = arguments.text(file_name);
+        if (!file || file->empty()) return;
+        if (text) contradiction(arguments, text_name, file_name);
+        text = read_text(*file);
+        given = file_name;
+    };
+    read("grammar", "grammar-file", settings.grammar);
+    const std::string_view grammar = given;
+    read("json-schema", "json-schema-file", settings.json_schema);
+    if (settings.grammar && settings.json_schema) contradiction(arguments, grammar, given);
+    if ((settings.grammar || settings.json_schema) && settings.ignore_end)
+        contradiction(arguments, given, "ignore-eos");
+}
+
 }  // namespace
 
 std::string unescape(std::string_view text) {
@@ -275,6 +295,7 @@ ModelSettings read_model_settings(Arguments& arguments) {
         if (settings.chat_template) contradiction(arguments, "chat-template", "chat-template-file");
         settings.chat_template_text = read_text(*file);
     }
+    read_answer_form(arguments, settings);
     settings.thinking = read_thinking(arguments, settings);
     return settings;
 }

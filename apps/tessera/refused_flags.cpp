@@ -6,8 +6,7 @@ namespace {
 
 constexpr std::string_view kNoDownload =
     "nothing is downloaded: fetch the GGUF file with another program, and name it with -m FILE";
-constexpr std::string_view kNoGrammar =
-    "output cannot be held to a grammar or a schema; without the flag it is free text";
+constexpr std::string_view kNoGrammar = "run and chat hold answers to a form; of a server requests ask for it";
 constexpr std::string_view kNoAdapters = "adapters and control vectors are not applied; merge them into the model file";
 constexpr std::string_view kNoImages = "images and sound are not read, only text";
 constexpr std::string_view kNoEmbeddings = "embeddings and rankings are not computed; models generate text alone";
@@ -54,7 +53,8 @@ constexpr Flag kFlags[] = {
     refused("moe-cache", "--moe-cache --moe-cache-mib", Takes::kValue, "0 off", "experts of the CPU are not cached on GPUs; --fit-target leaves memory free for other uses"),
     refused("attention", "--attention", Takes::kValue, "causal", "attention is causal, as generating needs it"),
     // What is generated
-    refused("grammar", "--grammar --grammar-file -j --json-schema -jf --json-schema-file", Takes::kValue, "", kNoGrammar),
+    refused("answer-form", "--grammar --grammar-file -j --json-schema -jf --json-schema-file", Takes::kValue, "", kNoGrammar,
+            kEngine & ~kModel),
     refused("cfg-scale", "--cfg-scale", Takes::kValue, "1", "there is no guidance by a negative prompt"),
     refused("cfg-negative-prompt", "--cfg-negative-prompt --cfg-negative-prompt-file", Takes::kValue, "", "there is no guidance by a negative prompt"),
     refused("banned-words",

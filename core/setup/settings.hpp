@@ -49,6 +49,8 @@ struct ModelSettings {
     bool seed_given = false;
     bool ignore_end = false;
     std::vector<std::string> stop;
+    std::optional<std::string> grammar;      // GBNF that answers are held to
+    std::optional<std::string> json_schema;  // the same
 
     std::optional<std::string> prompt;  // with -e done
     std::optional<std::string> file;

@@ -219,9 +219,8 @@ TEST(Arguments, CombinationsChangeTheLastNameFastest) {
 }
 
 TEST(Flags, ThatChangeResultsAreRefusedAndNeutralValuesAccepted) {
-    for (const char* line : {"--grammar x",
-                             "--json-schema-file f",
-                             "-jf f",
+    for (const char* line : {"--grammar x --json-schema {}",
+                             "--grammar x --grammar-file f",
                              "--lora a.gguf",
                              "--control-vector-scaled a:1",
                              "--mmproj f",
@@ -251,7 +250,7 @@ TEST(Flags, ThatChangeResultsAreRefusedAndNeutralValuesAccepted) {
                              "--chat-template-kwargs [1]",
                              "--chat-template f --chat-template-file f",
                              "--spec-synth-len 3",
-                             "--grammar=x",
+                             "--lora=x",
                              "--reasoning_budget 100"}) {
         const std::string typed = words_of(line).front();
         EXPECT_THAT(usage_error(line), testing::StartsWith(typed.substr(0, typed.find('=')))) << line;

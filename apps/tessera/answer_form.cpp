@@ -1,0 +1,35 @@
+#include "apps/tessera/answer_form.hpp"
+
+#include "apps/structure/answer_grammar.hpp"
+#include "apps/tessera/usage_error.hpp"
+#include "core/base/error.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <memory>
+#include <utility>
+
+namespace tessera::app {
+
+void AnswerForm::hold(session::Request& request, const text::ReplySyntax* reply) {
+    if (!settings_.grammar && !settings_.json_schema) return;
+    const char* const flag = settings_.grammar ? "--grammar" : "--json-schema";
+    try {
+        const structure::Body body = settings_.grammar ? structure::gbnf_body(*settings_.grammar, tokenizer_)
+                                                       : structure::schema_body(*settings_.json_schema);
+        auto grammar = helper_.compile(reply ? structure::answer_grammar(body, *reply, tokenizer_)
+                                             : structure::answer_grammar(body));
+        request.make_constraint = [grammar = std::move(grammar)] { return grammar->begin(); };
+    } catch (const Error& error) {
+        if (error.code() == TSR_NOT_FOUND) {
+            fail(TSR_NOT_FOUND,
+                 "{}: answers are held to a form by llguidance, which is not installed ({}): run tools/setup "
+                 "--structured where the program was built",
+                 flag, error.what());
+        }
+        if (error.code() == TSR_IO_ERROR) throw;
+        throw UsageError(fmt::format("{}: answers cannot be held to it: {}", flag, error.what()));
+    }
+}
+
+}  // namespace tessera::app
