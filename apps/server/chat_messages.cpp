@@ -188,13 +188,70 @@ void read_variables(const Fields& fields, const ModelText& model, text::ChatOpti
     options.thinking = thinking;
 }
 
-// The choice of tools: true if there are to be none.
-bool refuses_tools(const Fields& fields) {
+// The name in {"type": "function", "function": {"name": ...}}.
+std::string named_function(const json::value& value, const std::string& path) {
+    const Fields fields(object_of(value, path), named_tool_table(), path);
+    if (fields.text("type") != "function") fields.reject("type", "function");
+    const json::object* const function = fields.object("function");
+    if (!function) fields.reject("function", "an object");
+    const Fields inner(*function, named_function_table(), path + ".function");
+    const auto name = inner.text("name");
+    if (!name) inner.reject("name", "the name of a function");
+    inner.check_read();
+    fields.check_read();
+    return std::string(*name);
+}
+
+struct ToolChoice {
+    bool none = false, required = false;
+    std::vector<std::string> names;  // of which one is to be called; empty: any
+};
+
+// "auto", "none", "required", a function, or {"type": "allowed_tools", "allowed_tools": {"mode": "required", ...}}.
+ToolChoice choice_of(const Fields& fields) {
     const json::value* const choice = fields.find("tool_choice");
-    if (!choice) return false;
-    if (choice->is_string() && choice->get_string() == "none") return true;
-    if (choice->is_string() && choice->get_string() == "auto") return false;
-    fields.refuse("tool_choice", "only \"auto\" and \"none\" are offered: the model decides");
+    if (!choice) return {};
+    constexpr std::string_view kExpected = R"("auto", "none", "required" or a function)";
+    const std::string path = fields.path("tool_choice");
+    if (choice->is_string()) {
+        const std::string_view word = choice->get_string();
+        if (word != "auto" && word != "none" && word != "required") fields.reject("tool_choice", kExpected);
+        return {word == "none", word == "required", {}};
+    }
+    if (!choice->is_object()) fields.reject("tool_choice", kExpected);
+    const json::value* const type = choice->get_object().if_contains("type");
+    if (!type || *type != "allowed_tools") return {false, true, {named_function(*choice, path)}};
+    const Fields outer(choice->get_object(), allowed_choice_table(), path);
+    outer.text("type");
+    const json::object* const allowed = outer.object("allowed_tools");
+    if (!allowed) outer.reject("allowed_tools", "an object");
+    const Fields inner(*allowed, allowed_tools_table(), outer.path("allowed_tools"));
+    if (inner.text("mode") != "required")
+        inner.refuse("mode", "of tools some of which may be called, one must be: give only those in tools");
+    ToolChoice made{false, true, {}};
+    const json::array* const list = inner.array("tools", kMaximumTools);
+    for (size_t i = 0; list && i < list->size(); ++i)
+        made.names.push_back(named_function((*list)[i], fmt::format("{}[{}]", inner.path("tools"), i)));
+    if (made.names.empty()) inner.reject("tools", "a list of at least one function");
+    inner.check_read();
+    outer.check_read();
+    return made;
+}
+
+// The tools of which the choice wants one.
+std::vector<structure::CallableTool> chosen_tools(const Fields& fields, const ToolChoice& choice,
+                                                  std::span<const text::ChatTool> tools) {
+    std::vector<structure::CallableTool> chosen;
+    for (const text::ChatTool& tool : tools) {
+        if (choice.names.empty() || std::ranges::find(choice.names, tool.name) != choice.names.end())
+            chosen.push_back({tool.name, tool.parameters});
+    }
+    for (const std::string& name : choice.names) {
+        if (std::ranges::find(chosen, name, &structure::CallableTool::name) == chosen.end())
+            throw ApiError(400, fmt::format("tool_choice: tools have no function '{}'", name), "tool_choice");
+    }
+    if (chosen.empty()) fields.refuse("tool_choice", "there are no tools that could be called");
+    return chosen;
 }
 
 // Whether the last message is an answer that has been begun: if the request says so, or says nothing and it is the
@@ -229,7 +286,7 @@ bool continues(const Fields& fields, std::span<const text::ChatMessage> messages
 }  // namespace
 
 text::WrittenChat write_chat(const Fields& fields, const ModelText& model,
-                             const std::function<void(uint64_t fewest_bytes)>& check) {
+                             const std::function<void(uint64_t fewest_bytes)>& check, AskedCalls* asked) {
     if (!model.writer) throw ApiError(400, model.writer_fault, "messages");
     const json::array* const given = fields.array("messages", kMaximumMessages);
     if (!given || given->empty()) throw ApiError(400, "messages: expected a list of at least one message", "messages");
@@ -240,10 +297,17 @@ text::WrittenChat write_chat(const Fields& fields, const ModelText& model,
     read_effort(fields, model, options);
     read_variables(fields, model, options);
     options.tools = tools_of(fields);
-    if (refuses_tools(fields)) options.tools.clear();
+    const ToolChoice choice = choice_of(fields);
+    if (choice.none) options.tools.clear();
     const bool parallel = fields.boolean("parallel_tool_calls").value_or(true);
-    if (!options.tools.empty() && !parallel)
-        fields.refuse("parallel_tool_calls", "the model decides how many calls an answer has");
+    if (!options.tools.empty() && !parallel && !choice.required)
+        fields.refuse("parallel_tool_calls",
+                      "the model decides how many calls an answer has, unless tool_choice asks for one");
+    if (choice.required) {
+        std::vector<structure::CallableTool> chosen = chosen_tools(fields, choice, options.tools);
+        // A function that is named is called once.
+        if (asked) *asked = {std::move(chosen), parallel && choice.names.size() != 1};
+    }
     const bool continued = continues(fields, messages);
     options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
     check(model.writer->fewest_bytes(messages, options));

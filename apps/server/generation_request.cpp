@@ -63,6 +63,19 @@ std::optional<std::vector<AskedField>> read_asked_fields(const Fields& fields, c
     return asked;
 }
 
+// Calls of the tools, as the model's format has them.
+void hold_to_calls(session::Request& request, const AskedCalls& asked, const text::ReplySyntax& reply,
+                   const ModelText& model) {
+    if (reply.content_begun)
+        throw ApiError(400, "tool_choice: the message to be continued is not held to calls", "tool_choice");
+    try {
+        const structure::Body body = structure::calls_body(reply.tools, asked.tools, asked.several, *model.tokenizer);
+        hold_to(request, structure::answer_grammar(body, reply, *model.tokenizer), model, "tool_choice");
+    } catch (const Error& error) {
+        throw ApiError(400, fmt::format("tool_choice: {}", error.what()), "tool_choice");
+    }
+}
+
 bool tells(const PlainForm& form, std::string_view name) {
     return !form.fields ||
            std::ranges::any_of(*form.fields, [&](const AskedField& field) { return field.name == name; });
@@ -95,7 +108,9 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
         request.probabilities = 0;
     }
     read.chat.probabilities = request.probabilities;
-    const text::WrittenChat written = write_chat(fields, model, [&](uint64_t bytes) { check_length(bytes, model); });
+    AskedCalls asked;
+    const text::WrittenChat written = write_chat(
+        fields, model, [&](uint64_t bytes) { check_length(bytes, model); }, &asked);
     check_length(written.text.size(), model);
     request.prompt = model.writer->tokens(written, 0, most_prompt_tokens(model));
     check_prompt_tokens(request.prompt.size(), model);
@@ -104,7 +119,13 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone;
     request.show_end = false;
     fields.check_read();
-    if (structure) {
+    if (!asked.tools.empty()) {
+        if (structure) {
+            throw ApiError(400, fmt::format("tool_choice: excludes {}: the answer is calls alone", structure->field),
+                           "tool_choice");
+        }
+        hold_to_calls(request, asked, written.reply, model);
+    } else if (structure) {
         if (written.reply.tools != text::ToolSyntax::kNone) {
             throw ApiError(
                 400,

@@ -179,8 +179,9 @@ Rows sampling_rows() {
 constexpr FieldRow kConversation[] = {
     {"messages", kHonoured, "the conversation"},
     {"tools", kHonoured, "functions that the model may call"},
-    {"tool_choice", kHonoured, "auto, none"},
-    {"parallel_tool_calls", kHonoured, "true: the model decides how many calls there are"},
+    {"tool_choice", kHonoured, "auto, none; required, a function or allowed_tools: the answer is such calls"},
+    {"parallel_tool_calls", kHonoured,
+     "true: the model decides how many calls there are; false, where tool_choice asks for calls: one"},
     {"chat_template_kwargs", kHonoured,
      "variables of the template; thinking or enable_thinking: whether the model thinks before it answers"},
     {"reasoning_effort", kHonoured, "none, or minimal to xhigh: thinking, and the variable of templates that have it"},
@@ -294,6 +295,25 @@ constexpr FieldRow kStructuredOutputs[] = {
     {"disable_any_whitespace", kRefused, "blanks in JSON are few, and not to be chosen"},
     {"disable_additional_properties", kRefused, "say so in the schema"},
     {"disable_fallback", kHarmless, "there is none"},
+};
+
+constexpr FieldRow kNamedTool[] = {
+    {"type", kHonoured, "function"},
+    {"function", kHonoured, "its name"},
+};
+
+constexpr FieldRow kNamedFunction[] = {
+    {"name", kHonoured, "of one of the tools"},
+};
+
+constexpr FieldRow kAllowedChoice[] = {
+    {"type", kHonoured, "allowed_tools"},
+    {"allowed_tools", kHonoured, "of which one is called"},
+};
+
+constexpr FieldRow kAllowedTools[] = {
+    {"mode", kHonoured, "required"},
+    {"tools", kHonoured, "a list of functions by their names"},
 };
 
 constexpr std::string_view kCacheControl = "everything that can be cached is";
@@ -414,6 +434,26 @@ const FieldTable& structured_outputs_table() {
     return table;
 }
 
+const FieldTable& named_tool_table() {
+    static const FieldTable table("a tool that is chosen", {kNamedTool});
+    return table;
+}
+
+const FieldTable& named_function_table() {
+    static const FieldTable table("a function that is chosen", {kNamedFunction});
+    return table;
+}
+
+const FieldTable& allowed_choice_table() {
+    static const FieldTable table("tool_choice", {kAllowedChoice});
+    return table;
+}
+
+const FieldTable& allowed_tools_table() {
+    static const FieldTable table("allowed_tools", {kAllowedTools});
+    return table;
+}
+
 const FieldTable& message_table() {
     static const FieldTable table("a message", {kMessage});
     return table;
@@ -455,6 +495,10 @@ std::span<const FieldTable* const> request_tables() {
                                                &response_format_table(),
                                                &json_schema_table(),
                                                &structured_outputs_table(),
+                                               &named_tool_table(),
+                                               &named_function_table(),
+                                               &allowed_choice_table(),
+                                               &allowed_tools_table(),
                                                &message_table(),
                                                &part_table(),
                                                &call_table(),

@@ -18,6 +18,10 @@ const FieldTable& stream_options_table();
 const FieldTable& response_format_table();
 const FieldTable& json_schema_table();  // of response_format
 const FieldTable& structured_outputs_table();
+const FieldTable& named_tool_table();  // of tool_choice
+const FieldTable& named_function_table();
+const FieldTable& allowed_choice_table();
+const FieldTable& allowed_tools_table();
 const FieldTable& message_table();
 const FieldTable& part_table();  // of a message's content
 const FieldTable& call_table();  // of a message's tool_calls

@@ -75,7 +75,7 @@ std::optional<AskedStructure> read_response_format(const Fields& fields) {
     return made;
 }
 
-AskedStructure choice_of(const Fields& fields, std::string_view name) {
+AskedStructure choice_body_of(const Fields& fields, std::string_view name) {
     const json::array* const list = fields.array(name, kMaximumAlternatives);
     std::vector<std::string> choices;
     for (const json::value& value : *list) {
@@ -104,7 +104,7 @@ std::vector<AskedStructure> read_named(const Fields& fields, const ModelText& mo
     for (const std::string_view name : choices) {
         if (const json::value* const value = fields.find(name);
             value && !(value->is_array() && value->get_array().empty()))
-            found.push_back(choice_of(fields, name));
+            found.push_back(choice_body_of(fields, name));
     }
     for (const std::string_view name : grammars) {
         // An empty one is none, as llama-server has it.

@@ -66,13 +66,13 @@ std::string text_until(std::string_view name, std::string_view marker, const tex
     return fmt::format("{}[lazy]: /(?s:.*){}/\n", name, quoted_for_regex(marker));
 }
 
-std::string channels(const text::ReplySyntax& syntax, const text::Tokenizer& tokenizer) {
+std::string channels(const Body& body, const text::ReplySyntax& syntax, const text::Tokenizer& tokenizer) {
     if (syntax.begins_in_reasoning || syntax.content_begun)
         fail(TSR_UNSUPPORTED, "a message that has been begun cannot be held to a grammar");
     return fmt::format(
         "start: thoughts? {} body\n"
         "thoughts: {} /(?s:.*)/ {}\n",
-        lark_markers("<|channel|>final<|message|>", tokenizer),
+        body.has_header ? std::string() : lark_markers("<|channel|>final<|message|>", tokenizer),
         lark_markers("<|channel|>analysis<|message|>", tokenizer),
         lark_markers("<|end|><|start|>assistant", tokenizer));
 }
@@ -136,7 +136,7 @@ GrammarText answer_grammar(const Body& body) {
 GrammarText answer_grammar(const Body& body, const text::ReplySyntax& syntax, const text::Tokenizer& tokenizer) {
     std::string begin;
     if (syntax.form == text::ReplyForm::kChannels) {
-        begin = channels(syntax, tokenizer);
+        begin = channels(body, syntax, tokenizer);
     } else if (!syntax.reasoning) {
         begin = "start: body\n";
     } else {

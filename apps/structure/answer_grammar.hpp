@@ -15,6 +15,7 @@ namespace tessera::structure {
 // Rules of a Lark grammar, of which `body` is what an answer is.
 struct Body {
     std::string rules;
+    bool has_header = false;  // ReplyForm::kChannels: it begins with its message's header
 };
 
 // All throw Error(TSR_INVALID_ARGUMENT) with what cannot be held to.

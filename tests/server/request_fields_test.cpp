@@ -58,6 +58,12 @@ std::vector<Place> places() {
     const std::string tools =
         R"({"messages":[)" + question + R"(],"tool_choice":"none","tools":[{"function":{"name":"f"}}]})";
     const std::string messages = R"({"messages":[)" + question + "]}";
+    const std::string named =
+        R"({"messages":[)" + question +
+        R"(],"tool_choice":{"type":"function","function":{"name":"f"}},"tools":[{"function":{"name":"f"}}]})";
+    const std::string allowed =
+        R"({"messages":[)" + question +
+        R"(],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"f"}}]}},"tools":[{"function":{"name":"f"}}]})";
     return {
         {&chat_table(), chat, messages, {}},
         {&completion_table(), completion, R"({"prompt":"a"})", {}},
@@ -87,6 +93,10 @@ std::vector<Place> places() {
          R"({"prompt":"a","response_format":{"type":"json_schema","json_schema":{"schema":{"type":"null"}}}})",
          {"response_format", "json_schema"}},
         {&structured_outputs_table(), completion, R"({"prompt":"a","structured_outputs":{}})", {"structured_outputs"}},
+        {&named_tool_table(), chat, named, {"tool_choice"}},
+        {&named_function_table(), chat, named, {"tool_choice", "function"}},
+        {&allowed_choice_table(), chat, allowed, {"tool_choice"}},
+        {&allowed_tools_table(), chat, allowed, {"tool_choice", "allowed_tools"}},
         {&message_table(), chat, messages, {"messages", "0"}},
         {&part_table(),
          chat,

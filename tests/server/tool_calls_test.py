@@ -89,14 +89,34 @@ class ToolCalls(unittest.TestCase):
         self.assertIn("get_weather", choice.message.content)
 
     def test_what_is_not_offered(self):
-        for more in ({"parallel_tool_calls": False}, {"tool_choice": "required"},
-                     {"tool_choice": {"type": "function", "function": {"name": "get_weather"}}}):
+        for more in ({"parallel_tool_calls": False}, {"tool_choice": "always"}, {"tool_choice": {"type": "function", "function": {"name": "other"}}},
+                     {"tool_choice": "required", "response_format": {"type": "json_object"}}):
             with self.assertRaises(openai.APIStatusError) as raised:
                 self.ask([QUESTION], **more)
             self.assertEqual(raised.exception.status_code, 400, more)
         with self.assertRaises(openai.BadRequestError):
             self.ask([QUESTION], reasoning_effort="huge")
         self.assertEqual(self.ask([QUESTION], parallel_tool_calls=True, max_tokens=-1).choices[0].finish_reason, "tool_calls")
+
+    def test_calls_that_are_asked_for(self):
+        """The script would not call anything after this question, and other arguments than the schema has."""
+        asked = {"role": "tool", "tool_call_id": "1", "content": "sunny"}
+        before = [QUESTION, {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}]}, asked]
+        for choice in ("required", {"type": "function", "function": {"name": "get_weather"}},
+                       {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "get_weather"}}]}}):
+            try:
+                answer = self.ask(before, tool_choice=choice, parallel_tool_calls=False, max_tokens=300, temperature=1, seed=2).choices[0]
+            except openai.APIStatusError as error:
+                if error.status_code == 501:
+                    self.skipTest(str(error))
+                raise
+            self.assertEqual(answer.message.content, None)
+            if answer.finish_reason == "length":
+                continue
+            self.assertEqual(answer.finish_reason, "tool_calls")
+            [call] = answer.message.tool_calls
+            self.assertEqual(call.function.name, "get_weather")
+            self.assertIsInstance(json.loads(call.function.arguments)["city"], str)
 
     def test_an_answer_that_is_cut_in_a_call(self):
         choice = self.ask([QUESTION], max_tokens=7).choices[0]
