@@ -10,7 +10,8 @@ Grouped queries have `kv_heads` and `head`, their length, in place of the sizes 
 elements of a head are; qkv_bias; `head_norm` ("heads", "rows"); `norms`, those of a layer; `fused` qkv; `fused_up`, gate and up
 in one matrix; `shared_gate`; `biased` experts, routers and outputs of attention; `sinks`; `step`, from layer to layer with experts; `value`, the length of a
 head's values where it is not the keys'; and `keys`, further ones with their types. Where layers with a window differ: `windows`, whether layer i has one,
-and what they have of `local_heads`, `local_kv_heads`; then they alone have `sinks`.
+and what they have of `local_heads`, `local_kv_heads`; then they alone have `sinks`. `gate`: of each head; `shared_length`: what files say of shared experts in
+place of their number; `factors`: how many rope_freqs.weight has.
 """
 
 
@@ -85,7 +86,7 @@ def grouped(arch, embd, layers, heads, kv_heads, vocab, ctx, **own):
              ff=0, experts=0, used=0, shared=0, ff_exp=0, gating=0, bias=False, scale=None, norm=None, groups=0, groups_used=0,
              base=1e6, eps=1e-6, tied=False, nextn=0, rotated=None, qkv_bias=False, head_norm=None, norms=BEFORE, fused=False,
              fused_up=False, shared_gate=False, step=1, biased=False, sinks=False, keys=(), indexer=None, pre="qwen2", value=None,
-             windows=None, local_heads=None, local_kv_heads=None)
+             windows=None, local_heads=None, local_kv_heads=None, gate=False, shared_length=None, factors=0)
     assert set(own) <= set(p), own
     return p | own
 
@@ -152,6 +153,15 @@ PRESETS |= {
                              windows=lambda i: 0 < i and (i >= 48 or (i + 1) % 6 != 0),
                              keys=(("attention.sliding_window", "u32", 128), ("rope.freq_base_swa", "f32", 10000.0),
                                    ("attention.value_scale", "f32", 0.707))),
+    # Layers 0, 4, 8, ... see all tokens.
+    "step-3.5-flash": grouped("step35", 4096, 45, 64, 8, 128896, 262144, head=128, head_norm="heads", dense=3, ff=11264, experts=288, used=8,
+                              shared=1, shared_length=1280, ff_exp=1280, gating=2, bias=True, scale=3.0, norm=True, base=5e6, eps=1e-5,
+                              nextn=3, gate=True, factors=64, rotated=128, local_heads=96, windows=lambda i: i % 4 != 0,
+                              pre="deepseek-v3", keys=(
+                                  ("attention.sliding_window", "u32", 512), ("rope.freq_base_swa", "f32", 10000.0),
+                                  ("moe_every_n_layers", "u32", 1),
+                                  ("swiglu_clamp_exp", "arr:f32", [7.0 if i in (43, 44) else 0.0 for i in range(48)]),
+                                  ("swiglu_clamp_shexp", "arr:f32", [16.0 if i == 44 else 0.0 for i in range(48)]))),
     "phi-4": grouped("phi3", 5120, 40, 40, 10, 100352, 16384, ff=17920, fused=True, fused_up=True, base=250000.0, eps=1e-5, pre="dbrx"),
 }
 

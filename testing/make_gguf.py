@@ -247,6 +247,8 @@ def grouped_tensors(p, kind, best):
     """The same of a model whose queries are grouped."""
     e, value = p["embd"], p["value"] or p["head"]
     yield "token_embd.weight", (e, p["vocab"]), best(e, kind)
+    if p["factors"]:
+        yield "rope_freqs.weight", (p["factors"],), "f32"
     for i in range(p["layers"] + p["nextn"]):
         b = f"blk.{i}."
         heads, kv_heads = of_layer(p, "heads", i), of_layer(p, "kv_heads", i)
@@ -262,6 +264,8 @@ def grouped_tensors(p, kind, best):
         for part, n in (("q", q), ("k", k)) if p["head_norm"] else ():
             yield b + f"attn_{part}_norm.weight", (n if p["head_norm"] == "rows" else p["head"],), "f32"
         yield b + "attn_output.weight", (heads * value, e), best(heads * value, kind)
+        if p["gate"]:
+            yield b + "attn_gate.weight", (e, heads), best(e, kind)
         if p["biased"]:
             yield b + "attn_output.bias", (e,), "f32"
         if p["sinks"] and (not p["windows"] or p["windows"](i)):
@@ -289,7 +293,8 @@ def add_grouped_keys(w, p):
             ("expert_group_count", "u32", p["groups"]), ("expert_group_used_count", "u32", p["groups_used"]),
             ("nextn_predict_layers", "u32", p["nextn"]),
             ("leading_dense_block_count", "u32", p["dense"] if p["experts"] and p["dense"] and p["arch"] != "mimo2" else None),
-            ("expert_shared_count", "u32", p["shared"]), *p["keys"]):
+            ("expert_shared_count", "u32", None if p["shared_length"] else p["shared"]),
+            ("expert_shared_feed_forward_length", "u32", p["shared_length"]), *p["keys"]):
         if v:
             w.add(a + key, t, v)
 
@@ -404,7 +409,7 @@ def write_file(path, w, items, seed, pools, p, layout, sparse=False):
         for name, shape, kind in items:
             want = nbytes(shape, kind)
             if len(shape) == 1:
-                if name.startswith("rope_factors_"):
+                if name.startswith(("rope_factors_", "rope_freqs")):
                     data = (1.0 + np.arange(shape[0]) / shape[0]).astype(np.float32)
                 elif name.endswith("_norm.weight"):
                     data = (1.0 + 0.05 * rng.standard_normal(shape[0])).astype(np.float32)

@@ -64,7 +64,7 @@ Value GraphBuilder::with_temperature(int64_t layer, const Attention& a, Value q)
 
 Value GraphBuilder::rotated(const Attention& a, Value heads, std::string name) {
     if (!a.rope) return heads;
-    const Value factors = weights_.get(TensorPart::kRopeFactors);
+    const Value factors = a.rope->uses_factors ? weights_.get(TensorPart::kRopeFactors) : 0;
     const std::vector<tsr_attribute> attributes = rope_attributes(*a.rope, RopePrefix::kNone);
     if (a.rope->dimensions == a.key_length)
         return graph_.add(TSR_OP_ROPE, std::move(name), {heads, positions_, factors}, attributes).front();
@@ -117,7 +117,12 @@ Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x
     std::vector<tsr_attribute> attributes = {attribute("scale", a.scale)};
     if (a.sinks) operands.push_back(weights_.get(TensorPart::kSinks, layer));
     if (const int64_t window = window_of(a); window > 0) attributes.push_back(attribute("window", window));
-    const Value heads = graph_.add(TSR_OP_CACHED_ATTENTION, name("attn"), std::move(operands), attributes).front();
+    Value heads = graph_.add(TSR_OP_CACHED_ATTENTION, name("attn"), std::move(operands), attributes).front();
+    if (a.gate == OutputGate::kHeads) {
+        const Value gate =
+            graph_.add_one(TSR_OP_MATMUL, name("attn_gate"), {x, weights_.get(TensorPart::kAttentionGate, layer)});
+        heads = graph_.add(TSR_OP_SIGMOID_MUL, name("attn_gated"), {heads, gate}, {}, {heads}).front();
+    }
     return reshape(heads, {a.value_length * h, rows});
 }
 

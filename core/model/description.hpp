@@ -31,6 +31,10 @@ struct Rope {
     // Frequencies are divided by the factors of one of two tables (LongRoPE, arXiv 2402.13753): for contexts up to so
     // many tokens, and for longer ones. 0: there are no such tables.
     int64_t short_context = 0;
+    // Frequencies are divided by those of the table rope_freqs.weight, where the file has it, whose first elements
+    // count.
+    bool uses_factors = true;
+    int64_t factors = 0;  // of the table; 0: one for each pair
 };
 
 // Grouped: keys and values of heads, each for a group of queries. Latent: multi-head latent attention (arXiv
@@ -101,7 +105,7 @@ struct Experts {
     Gating gating = Gating::kSoftmax;
     bool normalize = false;
     double scale = 1.0;
-    Unit unit;
+    Unit unit, shared_unit;
     bool biased = false;        // biases of the router and of the matrices
     int64_t shared_length = 0;  // of the hidden row of all shared experts together; 0: there are none
     bool shared_gate = false;   // what shared experts give is multiplied with a sigmoid

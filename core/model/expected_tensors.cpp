@@ -25,9 +25,9 @@ ExpectedTensors::ExpectedTensors(const ModelDescription& model) : model_(model) 
         if (one.norm_before) add_vector(TensorPart::kAttentionNorm, layer, e);
         if (one.attention.kind == AttentionKind::kGrouped) {
             add_grouped(one.attention, layer);
-            if (!rope_factors && one.attention.rope) {
+            if (!rope_factors && one.attention.rope && one.attention.rope->uses_factors) {
                 rope_factors = true;
-                add_vector(TensorPart::kRopeFactors, -1, one.attention.rope->dimensions / 2, Presence::kOptional);
+                add_rope_factors(*one.attention.rope);
             }
         } else if (one.attention.kind == AttentionKind::kLatent) {
             add_latent(one.attention, layer);
@@ -42,6 +42,16 @@ ExpectedTensors::ExpectedTensors(const ModelDescription& model) : model_(model) 
     add_vector(TensorPart::kOutputNorm, -1, e);
     if (!model.tied_embeddings) add(TensorPart::kOutput, -1, {e, model.vocabulary});
     add_vector(TensorPart::kOutputBias, -1, model.vocabulary, Presence::kOptional);
+}
+
+void ExpectedTensors::add_rope_factors(const Rope& rope) {
+    const int64_t pairs = rope.dimensions / 2;
+    add_vector(TensorPart::kRopeFactors, -1, pairs, Presence::kOptional);
+    if (rope.factors == 0 || rope.factors == pairs) return;
+    ExpectedTensor& tensor = all_.back();
+    tensor.fused = tensor.name;
+    tensor.fused_rows = rope.factors;
+    tensor.always_fused = true;
 }
 
 void ExpectedTensors::add_grouped(const Attention& a, int64_t layer) {
@@ -59,6 +69,7 @@ void ExpectedTensors::add_grouped(const Attention& a, int64_t layer) {
         add_vector(one.bias, layer, one.rows, Presence::kEverywhere);
         part_of(TensorPart::kQkvBias, one.first, q + k + v);
     }
+    if (a.gate == OutputGate::kHeads) add(TensorPart::kAttentionGate, layer, {e, a.heads});
     if (a.sinks) add_vector(TensorPart::kSinks, layer, a.heads);
     if (a.head_norm == HeadNorm::kNone) return;
     const bool heads = a.head_norm == HeadNorm::kHeads;

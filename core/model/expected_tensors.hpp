@@ -47,6 +47,7 @@ class ExpectedTensors {
     void add_vector(TensorPart part, int64_t layer, int64_t length, Presence presence = Presence::kRequired);
     // Lets the last tensor that was added be a part of `whole`.
     void part_of(TensorPart whole, int64_t first, int64_t rows);
+    void add_rope_factors(const Rope& rope);
     void add_grouped(const Attention& attention, int64_t layer);
     void add_latent(const Attention& attention, int64_t layer);
     void add_feed_forward(const FeedForward& feed_forward, int64_t layer);

@@ -67,7 +67,7 @@ Value GraphBuilder::shared_experts(int64_t layer, const Experts& e, Value x) {
         network(TSR_OP_GATED_FFN, name("ffn_shared"),
                 {x, weights_.get(TensorPart::kGateShared, layer), weights_.get(TensorPart::kUpShared, layer),
                  weights_.get(TensorPart::kDownShared, layer)},
-                {}, Unit{});
+                {}, e.shared_unit);
     if (!e.shared_gate) return given;
     // One expert that is always chosen, whose weight is the sigmoid of its logit.
     const Value logit =

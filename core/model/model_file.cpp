@@ -156,6 +156,26 @@ double ModelFile::get_positive(std::string_view name) {
     fail(TSR_NOT_FOUND, "{}: key '{}' is missing", source(), key(name));
 }
 
+std::optional<std::vector<double>> ModelFile::find_numbers(std::string_view name, size_t count) {
+    const std::string full = read_key(name);
+    if (!is_given(name)) return std::nullopt;
+    const auto* array = std::get_if<gguf::Array>(metadata().find(full));
+    if (array && gguf::array_size(*array) != count) {
+        fail(TSR_CORRUPT_DATA, "{}: {} has {} elements; expected a number, or {} of them", source(), full,
+             gguf::array_size(*array), count);
+    }
+    std::vector<double> numbers(count, array ? 0.0 : metadata().find_f32(full).value_or(0));
+    if (array) {
+        const auto values = metadata().get_array<float>(full);
+        numbers.assign(values.begin(), values.end());
+    }
+    for (const double number : numbers) {
+        if (!std::isfinite(number) || number < 0)
+            fail(TSR_CORRUPT_DATA, "{}: {} has {}; finite numbers from 0 are needed", source(), full, number);
+    }
+    return numbers;
+}
+
 std::optional<bool> ModelFile::find_bool(std::string_view name) {
     return metadata().find_bool(read_key(name));
 }

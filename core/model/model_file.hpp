@@ -51,6 +51,8 @@ class ModelFile {
     double get_positive(std::string_view name);
     std::optional<double> find_positive(std::string_view name);
     std::optional<double> find_number(std::string_view name);  // finite
+    // As find_counts; finite and not negative.
+    std::optional<std::vector<double>> find_numbers(std::string_view name, size_t count);
     std::optional<bool> find_bool(std::string_view name);
     std::optional<std::string_view> find_text(std::string_view name);
 

@@ -36,13 +36,14 @@ class Reasons {
         say(a.kind == AttentionKind::kRecurrent || a.state, "layers with a recurrent state");
         say(a.softcap != 0, "a cap of attention scores");
         say(a.chunked, "attention to a window that begins at multiples of its length");
-        say(a.gate != OutputGate::kNone, "a gate on what attention gives");
+        say(a.gate == OutputGate::kElements, "a gate on each element that attention gives");
         say(a.cache_of.has_value(), "keys and values of another layer");
         if (a.kind == AttentionKind::kLatent) {
             say(!a.rope, "latent attention without positions");
             say(a.head_norm != HeadNorm::kNone, "norms of the heads of latent attention");
             say(a.window > 0 && a.window < model_.context, "latent attention to a window of tokens");
             say(a.sinks, "sinks of latent attention");
+            say(a.gate == OutputGate::kHeads, "gates on the heads of latent attention");
             say(a.value_scale != 1, "scaled values of latent attention");
             say(a.rope && a.rope->ext_factor != 0 && !a.rope->whole_ramp,
                 "a ramp of latent attention that ends between pairs");

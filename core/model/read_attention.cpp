@@ -58,6 +58,13 @@ void read_windows(ModelFile& model, std::vector<Layer>& layers, size_t every) {
     }
 }
 
+void read_needed_windows(ModelFile& model, std::vector<Layer>& layers) {
+    model.get_count("attention.sliding_window");
+    if (!model.has_key("attention.sliding_window_pattern"))
+        fail(TSR_NOT_FOUND, "{}: key '{}' is missing", model.source(), model.key("attention.sliding_window_pattern"));
+    read_windows(model, layers, 0);
+}
+
 Attention read_latent_attention(ModelFile& model, const CommonParameters& common, const LatentDefaults& defaults) {
     Attention a;
     a.kind = AttentionKind::kLatent;

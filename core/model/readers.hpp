@@ -38,6 +38,8 @@ Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters
 // Gives the layers that have one the window of attention.sliding_window, by attention.sliding_window_pattern; without a
 // pattern all but every `every`-th have it, with 0 all. Nothing where the file has no window.
 void read_windows(ModelFile& model, std::vector<Layer>& layers, size_t every);
+// The same of an architecture whose files have both keys. Throws where one is missing.
+void read_needed_windows(ModelFile& model, std::vector<Layer>& layers);
 // What differs from DeepSeek.
 struct LatentDefaults {
     RopeMode mode = RopeMode::kNorm;

@@ -34,6 +34,7 @@ constexpr std::array<TensorName, kTensorParts> kNames = {{
     {"attn_k_b.weight"},
     {"attn_v_b.weight"},
     {"attn_sinks.weight", "attn_sinks"},
+    {"attn_gate.weight"},
     {"attn_output.weight"},
     {"attn_output.bias"},
     {"post_attention_norm.weight"},

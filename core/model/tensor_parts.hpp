@@ -37,6 +37,7 @@ enum class TensorPart : uint8_t {
     kKB,
     kVB,
     kSinks,
+    kAttentionGate,
     kAttentionOutput,
     kAttentionOutputBias,
     kPostAttentionNorm,

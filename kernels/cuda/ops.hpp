@@ -89,7 +89,8 @@ inline const Build& build_of(const tsr_kernel* kernel) noexcept {
     X(transpose)                \
     X(hadamard)                 \
     X(scale)                    \
-    X(scale_by_position)
+    X(scale_by_position)        \
+    X(sigmoid_mul)
 
 #define TESSERA_CUDA_DECLARE(name) void set_##name(tsr_kernel& kernel) noexcept;
 TESSERA_CUDA_KERNELS(TESSERA_CUDA_DECLARE)

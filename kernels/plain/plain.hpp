@@ -47,6 +47,7 @@ void plan_moe_route(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan,
     X(TSR_OP_ROPE, plan_of<cpu::check_rope>, run_rope)                                        \
     X(TSR_OP_SCALE_BY_POSITION, plan_of<cpu::check_scale_by_position>, run_scale_by_position) \
     X(TSR_OP_SCALE, plan_of<cpu::check_scale>, run_scale)                                     \
+    X(TSR_OP_SIGMOID_MUL, plan_of<cpu::check_sigmoid_mul>, run_sigmoid_mul)                   \
     X(TSR_OP_ADD, plan_of<cpu::check_add>, run_add)                                           \
     X(TSR_OP_MUL, plan_of<cpu::check_mul>, run_mul)                                           \
     X(TSR_OP_SILU_MUL, plan_of<cpu::check_silu_mul>, run_silu_mul)                            \

@@ -1,5 +1,5 @@
 // Ops that work on one row at a time: get_rows, rms_norm, add, mul, silu_mul, glu, add_id, weighted_sum, rope, scale,
-// scale_by_position, hadamard.
+// scale_by_position, sigmoid_mul, hadamard.
 #include "plain.hpp"
 #include "sums.hpp"
 
@@ -246,6 +246,22 @@ void run_scale(const tsr_node& node, uint32_t, const tsr_run& run) {
         const float* from = rows.floats(x, r);
         float* to = rows.floats(out, r);
         for (int64_t i = 0; i < x.dim(0); ++i) to[i] = static_cast<float>(from[i] * factor);
+    }
+}
+
+void run_sigmoid_mul(const tsr_node& node, uint32_t, const tsr_run& run) {
+    const View x = input(node, run, 0);
+    const View gate = input(node, run, 1);
+    const View out = output(node, run);
+    const tsr_range rows = sdk::actual_rows(*x.tensor, run);
+    const Share part = share(rows.end - rows.begin, run);
+    for (int64_t r = rows.begin + part.begin; r < rows.begin + part.end; ++r) {
+        for (int64_t h = 0; h < x.dim(1); ++h) {
+            const double factor = sigmoid(gate.floats(r)[h]);
+            const float* from = x.floats(h, r);
+            float* to = out.floats(h, r);
+            for (int64_t i = 0; i < x.dim(0); ++i) to[i] = static_cast<float>(from[i] * factor);
+        }
     }
 }
 

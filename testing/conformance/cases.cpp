@@ -153,6 +153,25 @@ void scale_by_position(const std::string& op, const Use& use) {
     }
 }
 
+void sigmoid_mul(const std::string& op, const Use& use) {
+    for (const RowShape& s : kShapes) {
+        for (const bool in_place : {false, true}) {
+            Case c(op, text("n=%lld heads=%lld%s", static_cast<long long>(s.elements), static_cast<long long>(s.inner),
+                            in_place ? " in place" : ""));
+            c.fill(c.input("x", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kActivation, kRows, s.gap));
+            c.fill(c.input("gate", TSR_TYPE_F32, {s.inner, s.rows}, kActivation, kRows, s.gap), 4);
+            if (in_place) {
+                c.output_in_place(0);
+            } else {
+                c.output("out", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kRows, s.gap);
+            }
+            c.tolerance = 1e-6;
+            c.row_ranges(static_cast<int32_t>(s.rows));
+            use(c);
+        }
+    }
+}
+
 void get_rows(const std::string& op, const Use& use) {
     for (const tsr_type type : weight_types()) {
         for (const int64_t n : row_lengths(type)) {
@@ -689,6 +708,7 @@ const std::map<std::string, void (*)(const std::string&, const Use&)>& makers() 
         {TSR_OP_SCALE, pointwise},
         {TSR_OP_ROPE, rope},
         {TSR_OP_SCALE_BY_POSITION, scale_by_position},
+        {TSR_OP_SIGMOID_MUL, sigmoid_mul},
         {TSR_OP_GET_ROWS, get_rows},
         {TSR_OP_MATMUL, matmul},
         {TSR_OP_MATMUL_GROUP, matmul_group},

@@ -134,11 +134,13 @@ struct Windowed {
     struct Kind {
         int64_t layers, heads, kv_heads;
     } all, local;
-    bool sinks;  // of layers with a window
+    bool sinks;           // of layers with a window
+    bool gates = false;   // of heads, whose keys and queries are normalised, too
+    int64_t factors = 0;  // of rotary embeddings that are computed with
 
     int64_t layers() const { return all.layers + local.layers; }
     int64_t attention(const Kind& kind) const {
-        return kind.layers * hidden * (kind.heads + kind.kv_heads) * (key + value);
+        return kind.layers * hidden * ((kind.heads + kind.kv_heads) * (key + value) + (gates ? kind.heads : 0));
     }
     int64_t cached(const Kind& kind) const { return kind.layers * kind.kv_heads * (key + value); }
     int64_t matrices() const {
@@ -146,13 +148,30 @@ struct Windowed {
                (layers() - dense) * 3 * hidden * (routed * expert + shared);
     }
     int64_t others() const {
-        return hidden + layers() * 2 * hidden + (sinks ? local.layers * local.heads : 0) +
-               (layers() - dense) * (hidden + 1) * routed;
+        return hidden + factors + layers() * 2 * (hidden + (gates ? key : 0)) +
+               (sinks ? local.layers * local.heads : 0) + (layers() - dense) * (hidden + 1) * routed;
     }
 };
 
 const Windowed kWindowed[] = {
     {"mimo-v2-flash", 309, 4096, 192, 128, 152576, 1, 16384, 256, 2048, 0, 128, {9, 64, 4}, {39, 64, 8}, true},
+    {"step-3.5-flash",
+     196,
+     4096,
+     128,
+     128,
+     128896,
+     3,
+     11264,
+     288,
+     1280,
+     1280,
+     512,
+     {12, 64, 8},
+     {33, 96, 8},
+     false,
+     true,
+     32},
 };
 
 // What a plan is held against.

@@ -150,7 +150,12 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
              a.rope->ext_factor = 1;
              a.rope->whole_ramp = false;
          })},
-        {"a gate on what attention gives", attention([](Attention& a) { a.gate = OutputGate::kHeads; })},
+        {"a gate on each element that attention gives",
+         attention([](Attention& a) { a.gate = OutputGate::kElements; })},
+        {"gates on the heads of latent attention", attention([](Attention& a) {
+             a.kind = AttentionKind::kLatent;
+             a.gate = OutputGate::kHeads;
+         })},
         {"keys and values of another layer", attention([](Attention& a) { a.cache_of = 0; })},
         {"norms of rows after the rotary embedding", attention([](Attention& a) {
              a.head_norm = HeadNorm::kRows;

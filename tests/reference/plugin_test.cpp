@@ -32,25 +32,11 @@ TEST(ReferencePlugin, ClaimsEveryPrimitiveOpOnce) {
         EXPECT_STREQ(plugin->kernels[i]->device_kind, "cpu");
         EXPECT_EQ(plugin->kernels[i]->priority, -100);
     }
-    EXPECT_EQ(ops, (std::set<std::string>{"get_rows",
-                                          "rms_norm",
-                                          "matmul",
-                                          "matmul_id",
-                                          "weighted_sum",
-                                          "moe_route",
-                                          "rope",
-                                          "scale_by_position",
-                                          "scale",
-                                          "add",
-                                          "mul",
-                                          "silu_mul",
-                                          "glu",
-                                          "add_id",
-                                          "hadamard",
-                                          "convert",
-                                          "transpose",
-                                          "cache_write",
-                                          "flash_attention",
+    EXPECT_EQ(ops, (std::set<std::string>{"get_rows",       "rms_norm",    "matmul",      "matmul_id",
+                                          "weighted_sum",   "moe_route",   "rope",        "scale_by_position",
+                                          "scale",          "sigmoid_mul", "add",         "mul",
+                                          "silu_mul",       "glu",         "add_id",      "hadamard",
+                                          "convert",        "transpose",   "cache_write", "flash_attention",
                                           "tiled_attention"}));
     EXPECT_EQ(names.size(), plugin->kernel_count);
 }

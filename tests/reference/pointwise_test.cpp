@@ -1,5 +1,5 @@
-// get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope, scale_by_position and hadamard on cases worked out by
-// hand or by independent loops.
+// get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope, scale_by_position, sigmoid_mul and hadamard on cases
+// worked out by hand or by independent loops.
 #include "node_builder.hpp"
 
 #include <gtest/gtest.h>
@@ -88,6 +88,19 @@ TEST(ScaleByPosition, GrowsWithTheLogarithmOfPeriods) {
                     {attribute("scale", 1.0), attribute("length", int64_t{100}), attribute("offset", int64_t{1})});
     offset.run();
     EXPECT_FLOAT_EQ(late.at(0, 0), static_cast<float>(1 + std::log(2.0)));
+}
+
+TEST(SigmoidMul, MultipliesARowWithTheSigmoidOfItsGate) {
+    Tensor x = floats({2, 3, 2}, std::vector<float>(12, 3.0f));
+    x.desc.range = TSR_RANGE_ROWS;
+    Tensor gate = floats({3, 2}, {0, 1, -200, 200, -1, 5});
+    gate.desc.range = TSR_RANGE_ROWS;
+    TestNode node("sigmoid_mul", {x, gate}, {x}, {});
+    node.run(Ranges::of(1), 2);
+    EXPECT_EQ(x.at(0, 0, 0), 1.5f);
+    EXPECT_FLOAT_EQ(x.at(1, 1, 0), static_cast<float>(3 / (1 + std::exp(-1.0))));
+    EXPECT_EQ(x.at(1, 2, 0), 0.0f);
+    EXPECT_EQ(x.at(0, 0, 1), 3.0f);
 }
 
 TEST(Hadamard, IsTheMatrixOfBlocksAndUndoesItself) {

@@ -224,6 +224,24 @@ TEST(Scale, AgreesWithTheReference) {
     }
 }
 
+TEST(SigmoidMul, AgreesWithTheReference) {
+    for (const int64_t n : {3, 8, 64, 1100}) {
+        for (const bool in_place : {false, true}) {
+            compare(
+                TSR_OP_SIGMOID_MUL,
+                [&](NodeCase& node) {
+                    fill(activation(node, true, {n, 3, kAll}, 4), 1);
+                    fill(activation(node, true, {3, kAll}, 4), 6);
+                    if (in_place)
+                        node.output_in_place(0);
+                    else
+                        activation(node, false, {n, 3, kAll}, 8);
+                },
+                1e-6);
+        }
+    }
+}
+
 TEST(ScaleByPosition, AgreesWithTheReference) {
     for (const int64_t n : {3, 8, 64, 1100}) {
         for (const bool in_place : {false, true}) {

@@ -13,10 +13,7 @@ ModelDescription describe(ModelFile& model) {
     attention.value_scale = model.or_said("attention.value_scale", model.find_positive("attention.value_scale"), 1.0);
     const Experts experts = read_needed_experts(model, common, {.normalize = true, .gating = Gating::kSigmoid});
     common.model.layers = make_layers(model, common, attention, experts);
-    model.get_count("attention.sliding_window");
-    if (!model.has_key("attention.sliding_window_pattern"))
-        fail(TSR_NOT_FOUND, "{}: key '{}' is missing", model.source(), model.key("attention.sliding_window_pattern"));
-    read_windows(model, common.model.layers, 0);
+    read_needed_windows(model, common.model.layers);
     Rope local = *attention.rope;
     local.base = model.get_positive("rope.freq_base_swa");
     for (int64_t i = 0; i < common.layers; ++i) {

@@ -1,4 +1,4 @@
-// add, mul, silu_mul, glu, add_id, scale, scale_by_position and hadamard.
+// add, mul, silu_mul, glu, add_id, scale, scale_by_position, sigmoid_mul and hadamard.
 #include "../estimate.hpp"
 #include "../kernel_of.hpp"
 #include "../launches.hpp"
@@ -102,6 +102,45 @@ struct SiluMul : Pointwise<cpu::check_silu_mul> {
 struct Glu : Pointwise<cpu::check_glu_op> {
     using Pointwise::Pointwise;
     static constexpr const char *kName = "glu.cuda", *kOp = TSR_OP_GLU;
+};
+
+// x [n, H, R], of whose rows the gate [H, R] has a number each.
+class SigmoidMul {
+  public:
+    static constexpr const char *kName = "sigmoid_mul.cuda", *kOp = TSR_OP_SIGMOID_MUL;
+    static const cuda::Module& module(const Build& build) noexcept { return *build.rowwise; }
+
+    static void plan(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
+        cpu::Work work;
+        cpu::check_sigmoid_mul(node, plan, work);
+        if (!plan.supported || refuse_counts(node, plan)) return;
+        std::snprintf(plan.reason, sizeof plan.reason, "a thread an element");
+        write_estimate(work, {}, device, plan);
+    }
+
+    SigmoidMul(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
+        : node_(node), kernel_(device, module, "sigmoid_mul") {}
+
+    void enqueue(const tsr_launch& launch) const {
+        const tsr_tensor &x = *node_.inputs[0], &gate = *node_.inputs[1];
+        cuda_kernels::Pointwise p{};
+        p.a = operand_address(node_, launch, 0);
+        p.b = operand_address(node_, launch, 1);
+        p.y = operand_address(node_, launch, 2);
+        p.rows = rows_of(x, launch);
+        set_strides(x, p.a_strides);
+        p.b_strides[0] = gate.strides[0], p.b_strides[2] = gate.strides[1];
+        set_strides(*node_.outputs[0], p.y_strides);
+        p.n = static_cast<int32_t>(x.dims[0]);
+        const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
+        kernel_.launch(launch.queue,
+                       {chunks, std::min(row_bound(x, launch), kMaximumGrid), static_cast<uint32_t>(x.dims[1])},
+                       cuda_kernels::kRowThreads, p);
+    }
+
+  private:
+    const tsr_node& node_;
+    cuda::Kernel kernel_;
 };
 
 class AddId {
@@ -254,6 +293,9 @@ void set_scale(tsr_kernel& kernel) noexcept {
 }
 void set_scale_by_position(tsr_kernel& kernel) noexcept {
     set_kernel<Scaling<true>>(kernel);
+}
+void set_sigmoid_mul(tsr_kernel& kernel) noexcept {
+    set_kernel<SigmoidMul>(kernel);
 }
 void set_add(tsr_kernel& kernel) noexcept {
     set_kernel<Add>(kernel);

@@ -1,4 +1,4 @@
-// add, mul, silu_mul, glu, add_id, weighted_sum, rope, scale, scale_by_position and hadamard.
+// add, mul, silu_mul, glu, add_id, weighted_sum, rope, scale, scale_by_position, sigmoid_mul and hadamard.
 #include "../overlap.hpp"
 #include "rowwise.hpp"
 
@@ -232,6 +232,23 @@ SIMT_KERNEL(kRowThreads, 4) scale_by_position(ScaleByPosition p) {
         const auto* x = at<float>(p.x, i * p.x_strides[0] + j * p.x_strides[1] + row * p.x_strides[2]);
         auto* y = at<float>(p.y, i * p.y_strides[0] + j * p.y_strides[1] + row * p.y_strides[2]);
         for (int e = begin + thread; e < end; e += kRowThreads) y[e] = x[e] * factor[0];
+    }
+}
+
+// Grid: x the elements by kRowElements, y the maximum of rows or fewer, z the inner rows, of which b has a number each.
+// y may be a.
+SIMT_KERNEL(kRowThreads, 4) sigmoid_mul(Pointwise p) {
+    using namespace simt;
+    const RowRange range = awaited_rows(p.rows);
+    const int inner = static_cast<int>(block_index().z);
+    const int begin = static_cast<int>(block_index().x) * kRowElements, end = minimum(begin + kRowElements, p.n);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        const auto* a = at<float>(p.a, inner * p.a_strides[0] + row * p.a_strides[2]);
+        auto* y = at<float>(p.y, inner * p.y_strides[0] + row * p.y_strides[2]);
+        const float gate = *at<float>(p.b, inner * p.b_strides[0] + row * p.b_strides[2]);
+        const float factor = 1.f / (1.f + expf(-gate));
+        for (int e = begin + static_cast<int>(thread_index().x); e < end; e += kRowThreads) y[e] = a[e] * factor;
     }
 }
 

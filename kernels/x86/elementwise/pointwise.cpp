@@ -26,6 +26,7 @@ constinit const RowOp kPointwise[] = {
     {.op = TSR_OP_ROPE, .run = run_rope, .longest = 2 * elementwise::kMaxPairs, .prepare = prepare_rope},
     {TSR_OP_SCALE_BY_POSITION, run_row_op<elementwise::run_scale_by_position<Isa>>},
     {TSR_OP_SCALE, run_row_op<elementwise::run_scale<Isa>>},
+    {TSR_OP_SIGMOID_MUL, run_row_op<elementwise::run_sigmoid_mul<Isa>>},
     {TSR_OP_ADD, run_row_op<elementwise::run_add<Isa>>},
     {TSR_OP_MUL, run_row_op<elementwise::run_mul<Isa>>},
     {TSR_OP_SILU_MUL, run_row_op<elementwise::run_silu_mul<Isa>>},

@@ -80,6 +80,10 @@
 /* x f32 [n, ..., R] -> same shape as x. In place. x times the attribute factor (f). */
 #define TSR_OP_SCALE "scale"
 
+/* x f32 [n, H, R], gate f32 [H, R] -> same shape as x. In place of x. Each row of n times the sigmoid of its number of
+ * gate, 1 / (1 + exp(-gate)). */
+#define TSR_OP_SIGMOID_MUL "sigmoid_mul"
+
 /* a f32, b f32 of the same shape, or of the shape of a's first dimension alone -> shape of a. In place of a. */
 #define TSR_OP_ADD "add"
 #define TSR_OP_MUL "mul"

@@ -183,6 +183,17 @@ CASES = {
                     mlp_layer_types=["dense", "sparse", "sparse"], attention_value_scale=0.707,
                     rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=5e6, partial_rotary_factor=0.334),
                                          sliding_attention=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.334)))),
+    # Past the window and the clamps, of experts and of shared ones; Llama 3's scaling where there is no window.
+    "step35": dict(
+        family="step35", seed=63, runs=dict(short=160), positions=24, gains=dict(q=1.0, router=1.5, bias=0.15),
+        config=dict(hidden_size=32, num_hidden_layers=4, num_attention_heads=4, num_sliding_attention_heads=6, num_key_value_heads=2,
+                    head_dim=16, intermediate_size=64, moe_intermediate_size=32, n_routed_experts=6, num_experts_per_tok=3,
+                    share_expert_dim=32, vocab_size=264, sliding_window=70, pad_token_id=3, moe_router_scaling_factor=3.0,
+                    layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"],
+                    mlp_layer_types=["dense", "sparse", "sparse", "sparse"], swiglu_limits=[None, 0.0, 0.75, 0.5],
+                    swiglu_limits_shared=[0.0, None, 0.0, 0.5],
+                    rope_parameters=dict(full_attention=LLAMA3 | dict(rope_theta=5e6, partial_rotary_factor=0.5),
+                                         sliding_attention=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=1.0)))),
     "llama-plain": dict(
         family="llama", seed=9, runs=dict(short=160), gains=dict(q=2.0),
         config=dict(hidden_size=64, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4,

@@ -19,7 +19,9 @@ class Family:
     config: str = ""           # the configuration's class, where it has another name
     shifted: bool = False      # norms are 1 + the weight; files hold the sum
     pattern: bool = True       # converters write which layers have a window
-    kv_heads: object = None    # of each layer, what makes it of a config
+    heads: object = None       # of each layer, what makes it of a config
+    kv_heads: object = None    # the same
+    text: str = ""             # the class of the text alone, without an output matrix, where there is none with it
     # Keys beside those that all have: name after the prefix, what makes it of a config; None: there is no key.
     keys: dict = field(default_factory=dict)
 
@@ -131,5 +133,19 @@ FAMILIES = {
         "rope.dimension_count": lambda c: int(c.head_dim * c.rope_parameters["full_attention"]["partial_rotary_factor"]),
         "rope.freq_base_swa": lambda c: c.rope_parameters["sliding_attention"]["rope_theta"],
         "attention.value_scale": lambda c: c.attention_value_scale}),
+    # Layers with a window have further heads, of which they rotate all, and the others half.
+    "step35": Family("step35", "Step3p7", "deepseek-v3", DEEPSEEK, config="Step3p7Text", text="Step3p7TextModel", sigmoid=True,
+                     shifted=True,
+                     heads=lambda c: [c.num_sliding_attention_heads if kind == "sliding_attention" else c.num_attention_heads
+                                      for kind in c.layer_types], keys=SIGMOID | {
+        "rope.dimension_count": lambda c: c.head_dim,
+        "rope.freq_base_swa": lambda c: c.rope_parameters["sliding_attention"]["rope_theta"],
+        "leading_dense_block_count": lambda c: c.mlp_layer_types.index("sparse"),
+        "moe_every_n_layers": lambda c: 1,
+        "expert_shared_feed_forward_length": lambda c: c.share_expert_dim,
+        "expert_weights_scale": lambda c: c.moe_router_scaling_factor,
+        "expert_weights_norm": lambda c: True,
+        "swiglu_clamp_exp": lambda c: [float(limit or 0) for limit in c.swiglu_limits],
+        "swiglu_clamp_shexp": lambda c: [float(limit or 0) for limit in c.swiglu_limits_shared]}),
     "exaone4": Family("exaone4", "Exaone4", "qwen2", PLAIN, norms=NORMS_AFTER),
 }

@@ -8,6 +8,7 @@ that the files describe: matrices are rounded to f16 before the first forward pa
     record_models.py --out tests/goldens [CASE ...]
 """
 import argparse
+import importlib
 import os
 
 import gguf
@@ -25,10 +26,25 @@ LOGIT_POSITIONS = 48
 HIDDEN_POSITIONS = 8
 
 
+class WithOutput(torch.nn.Module):
+    """A model of text and an output matrix."""
+
+    def __init__(self, text, config):
+        super().__init__()
+        self.config, self.model = config, text(config)
+        self.lm_head = torch.nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+
+    def forward(self, tokens, **options):
+        result = self.model(tokens, **options)
+        result.logits = self.lm_head(result.last_hidden_state)
+        return result
+
+
 def make_model(case):
-    name = FAMILIES[case["family"]].transformers
-    config_type, model_type = getattr(transformers, (FAMILIES[case["family"]].config or name) + "Config"), getattr(transformers, name + "ForCausalLM")
-    options = dict(case["config"], bos_token_id=0, eos_token_id=1, pad_token_id=None)
+    family = FAMILIES[case["family"]]
+    name = family.transformers
+    config_type = getattr(transformers, (family.config or name) + "Config")
+    options = dict(pad_token_id=None) | dict(case["config"], bos_token_id=0, eos_token_id=1)
     rope = options["rope_parameters"]
     options["max_position_embeddings"] = int(rope.get("factor", 1) * rope.get("original_max_position_embeddings", 8192))
     if FAMILIES[case["family"]].latent:
@@ -36,7 +52,11 @@ def make_model(case):
     config = config_type(**options)
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
-    return model_type(config).eval()
+    if family.text:
+        config.allow_global_per_layer_attribute_access = True  # heads of layers without a window
+        module = importlib.import_module(config_type.__module__.replace(".configuration_", ".modeling_"))
+        return WithOutput(getattr(module, family.text), config).eval()
+    return getattr(transformers, name + "ForCausalLM")(config).eval()
 
 
 def spread_of(name, shape, gains, tied):

@@ -136,6 +136,8 @@ def write_attention_plain(m, c, source, block, case):
     m.half(block + "attn_output.weight", m.take(source + "o_proj.weight"))
     m.bias(block + "attn_output.bias", source + "o_proj.bias")
     m.bias(block + "attn_sinks.weight", source + "sinks")
+    if source + "g_proj.weight" in m.state:
+        m.half(block + "attn_gate.weight", m.take(source + "g_proj.weight"))
     for part, name in (("q", "query"), ("k", "key")):
         for norm in (f"{source}{part}_norm.weight", f"{source}{name}_layernorm.weight"):
             if norm in m.state:
@@ -285,9 +287,8 @@ def add_sparse_attention_keys(w, c):
         w.add_array(f"{w.arch}.attention.indexer.types", [kind == "full" for kind in kinds])
 
 
-def llama3_rope_factors(c, head_dim):
+def llama3_rope_factors(rope, head_dim):
     """What each pair's frequency is divided by under llama-3 scaling: the tensor rope_freqs.weight."""
-    rope = c.rope_parameters
     freqs = rope["rope_theta"] ** -(np.arange(0, head_dim, 2) / head_dim)
     turns = rope["original_max_position_embeddings"] * freqs / (2 * math.pi)
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
@@ -299,7 +300,7 @@ def add_rope_scaling(w, m, c, family):
     """Of architectures that say nothing of their own about it."""
     rope = c.rope_parameters
     if rope.get("rope_type") == "llama3":
-        m.constant("rope_freqs.weight", llama3_rope_factors(c, getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads))
+        m.constant("rope_freqs.weight", llama3_rope_factors(c.rope_parameters, getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads))
     if rope.get("rope_type") == "yarn" and "rope.scaling.type" not in family.keys:
         assert rope.get("mscale", 1.0) == 1.0 and not rope.get("mscale_all_dim") and "attention_factor" not in rope
         w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
@@ -311,6 +312,9 @@ def add_rope_scaling(w, m, c, family):
 
 
 def add_key(w, key, value):
+    if isinstance(value, list):
+        w.add_array(key, value)
+        return
     kinds = {bool: w.add_bool, float: w.add_float32, int: w.add_uint32, str: w.add_string}
     kinds[type(value)](key, value)
 
@@ -360,7 +364,8 @@ def write_file(w, m, c, case, add_tokens):
     w.add_embedding_length(c.hidden_size)
     w.add_block_count(c.num_hidden_layers + (1 if case.get("nextn") else 0))
     w.add_feed_forward_length(c.intermediate_size)
-    w.add_head_count(c.num_attention_heads)
+    heads = FAMILIES[family].heads
+    w.add_head_count(heads(c) if heads else c.num_attention_heads)
     w.add_rope_freq_base(c.rope_parameters.get("full_attention", c.rope_parameters)["rope_theta"])
     w.add_layer_norm_rms_eps(c.rms_norm_eps)
     experts = next((n for n in (getattr(c, name, None) for name in (
@@ -385,6 +390,10 @@ def write_file(w, m, c, case, add_tokens):
     if FAMILIES[family].neighbours and "rope.dimension_count" not in FAMILIES[family].keys:
         head_dim = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
         w.add_rope_dimension_count(head_dim)
+    if family == "step35":
+        # As long as of whole heads; half of them are rotated where it counts, of which files have the factors first.
+        factors = llama3_rope_factors(c.rope_parameters["full_attention"], c.head_dim // 2)
+        m.constant("rope_freqs.weight", np.concatenate([factors, np.full_like(factors, 1.5)]))
     if experts and family == "qwen3moe" and not c.norm_topk_prob:
         # Converters write no key here and runtimes normalise; the key says that this model does not.
         w.add_expert_weights_norm(False)

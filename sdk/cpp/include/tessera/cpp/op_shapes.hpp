@@ -251,6 +251,9 @@ inline bool scale_agrees(const tsr_node& node, const Extents&, ShapeFault& fault
     return find_attribute(node, "factor") || fault.say("required without factor; supported: with; missing: it");
 }
 
+inline constexpr OperandShape kGatedRows[] = {{"x", kFloats, "nHR"}, {"the gate", kFloats, "HR"}};
+inline constexpr OperandShape kRowsOfHeads[] = {{"the output", kFloats, "nHR"}};
+
 inline constexpr OperandShape kPair[] = {{"the first operand", kFloats, "n*"}, {"the second operand", kFloats, "n*"}};
 inline constexpr OperandShape kRowForAll[] = {{"the first operand", kFloats, "n*"},
                                               {"the second operand", kFloats, "n"}};
@@ -357,6 +360,7 @@ inline constexpr OpShapes kOpShapes[] = {
     {TSR_OP_SCALE_BY_POSITION, shapes::kScaleByPosition, shapes::kLikeRows, nullptr, 0, nullptr,
      shapes::position_agrees},
     {TSR_OP_SCALE, shapes::kOneOfRows, shapes::kLikeRows, nullptr, 0, nullptr, shapes::scale_agrees},
+    {TSR_OP_SIGMOID_MUL, shapes::kGatedRows, shapes::kRowsOfHeads},
     {TSR_OP_ADD, shapes::kRowForAll, shapes::kLike, shapes::is_row_for_all},
     {TSR_OP_ADD, shapes::kPair, shapes::kLike},
     {TSR_OP_MUL, shapes::kRowForAll, shapes::kLike, shapes::is_row_for_all},

@@ -40,7 +40,7 @@ void check_rows(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcep
 
 inline constexpr CheckFunction check_add = check_rows<1>, check_mul = check_rows<1>, check_silu_mul = check_rows<1>,
                                check_add_id = check_rows<1>, check_weighted_sum = check_rows<1>,
-                               check_scale = check_rows<1>;
+                               check_scale = check_rows<1>, check_sigmoid_mul = check_rows<1>;
 
 inline void check_glu_op(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
@@ -97,6 +97,7 @@ inline constexpr NamedCheck kElementwiseChecks[] = {
     {TSR_OP_HADAMARD, check_hadamard},
     {TSR_OP_SCALE_BY_POSITION, check_scale_by_position},
     {TSR_OP_SCALE, check_scale},
+    {TSR_OP_SIGMOID_MUL, check_sigmoid_mul},
 };
 
 }  // namespace tessera::cpu

@@ -1,6 +1,6 @@
-// rms_norm, add, mul, silu_mul, glu, add_id, scale, scale_by_position, weighted_sum over an ISA policy. Operands and
-// meaning are those of ops.h; the checks of the kit have accepted the node. Work is cut into rows or pieces of rows of
-// a fixed size, so results do not depend on the number of workers.
+// rms_norm, add, mul, silu_mul, glu, add_id, scale, scale_by_position, sigmoid_mul, weighted_sum over an ISA policy.
+// Operands and meaning are those of ops.h; the checks of the kit have accepted the node. Work is cut into rows or
+// pieces of rows of a fixed size, so results do not depend on the number of workers.
 #pragma once
 
 #include <tessera/cpu/exponential.hpp>
@@ -220,6 +220,21 @@ void run_scale_by_position(const tsr_node& node, const tsr_run& run) noexcept {
     for (int64_t r = part.begin; r < part.end; ++r) {
         const auto scale = static_cast<float>(position_factor(node, positions.integer(actual.begin + r / inner)));
         scale_row<Isa>(rows.floats(x, r), rows.floats(out, r), x.dim(0), scale);
+    }
+}
+
+template <class Isa>
+void run_sigmoid_mul(const tsr_node& node, const tsr_run& run) noexcept {
+    const View x = input(node, run, 0);
+    const View gate = input(node, run, 1);
+    const View out = output(node, run);
+    const tsr_range rows = sdk::actual_rows(*x.tensor, run);
+    const int64_t heads = x.dim(1);
+    const Share part = share(std::max(0, rows.end - rows.begin) * heads, run);
+    for (int64_t item = part.begin; item < part.end; ++item) {
+        const int64_t r = rows.begin + item / heads, h = item % heads;
+        const auto factor = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(gate.floats(r)[h]))));
+        scale_row<Isa>(x.floats(h, r), out.floats(h, r), x.dim(0), factor);
     }
 }
 
