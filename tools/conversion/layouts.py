@@ -105,6 +105,11 @@ def complete_hybrid(c):
         raise Unsupported("config.json: num_local_experts is 0; models of this class with experts are converted")
 
 
+def refuse_step(c):
+    raise Unsupported("config.json: checkpoints of Step-3.5-Flash and Step-3.7-Flash are not converted; files of the architecture step35 "
+                      "that other converters wrote are read")
+
+
 GEMMA3 = Layout(defaults=dict(
     vocab_size=262208, num_attention_heads=8, num_key_value_heads=4, head_dim=256, max_position_embeddings=131072,
     sliding_window=4096, rope_theta=1e6, rope_local_base_freq=10000.0, hidden_activation="gelu_pytorch_tanh"), complete=complete_gemma)
@@ -129,7 +134,7 @@ LAYOUTS = {
     "Glm": Layout(defaults=dict(head_dim=128, partial_rotary_factor=0.5)),
     "Glm4": Layout(defaults=dict(head_dim=128, partial_rotary_factor=0.5)),
     "Glm4Moe": Layout("glm4moe", dict(partial_rotary_factor=0.5)),
-    "Granite": Layout(defaults=GRANITE_SCALES),
+    "Granite": Layout("granite", defaults=GRANITE_SCALES),
     "GraniteMoe": Layout("granitemoe", GRANITE_SCALES, names=GRANITE_EXPERTS),
     "GraniteMoeShared": Layout(defaults=GRANITE_SCALES, names=GRANITE_EXPERTS),
     "GptOss": Layout(complete=fixed(swiglu_limit=7.0)),
@@ -147,9 +152,12 @@ LAYOUTS = {
     "MiniCPM3": Layout(complete=fixed(scale_emb=12, scale_depth=1.4, dim_model_base=256)),
     "MiniMaxM2": Layout(complete=complete_minimax),
     "Mistral": Layout("llama"),
+    "Phi3": Layout("phi3"),
     "Qwen2_5_VL": Layout("qwen2"),
     "Qwen3VL": Layout("qwen3"),
     "Qwen3VLMoe": Layout("qwen3moe", turned=r"\.experts\.(gate_up|down)_proj$"),
+    "Step3p5": Layout("step35", complete=refuse_step),
+    "Step3p7": Layout("step35", complete=refuse_step),
     "SeedOss": Layout(defaults=dict(head_dim=128)),
 }
 NONE = Layout()
