@@ -109,6 +109,11 @@ def gemma3(embd, layers, heads, kv_heads, head, ff, window):
                                                    ("rope.scaling.factor", "f32", 8.0)))
 
 
+def granite(scores, logits):
+    return (("attention.scale", "f32", scores), ("embedding_scale", "f32", 12.0), ("residual_scale", "f32", 0.22),
+            ("logit_scale", "f32", logits))
+
+
 PRESETS |= {
     "qwen2.5-7b": grouped("qwen2", 3584, 28, 28, 4, 152064, 32768, ff=18944, qkv_bias=True),
     "qwen3-4b": grouped("qwen3", 2560, 36, 32, 8, 151936, 40960, head=128, ff=9728, head_norm="heads", tied=True),
@@ -147,6 +152,23 @@ PRESETS |= {
     "gpt-oss-120b": gpt_oss(36, 128),
     "gemma-3-4b": gemma3(2560, 34, 8, 4, 256, 10240, 1024),
     "gemma-3-27b": gemma3(5376, 62, 32, 16, 128, 21504, 1024),
+    "granite-3.3-8b": grouped("granite", 4096, 40, 32, 8, 49159, 131072, ff=12800, base=1e7, eps=1e-5, tied=True, pre="refact",
+                              keys=granite(1 / 128, 16.0)),
+    "granite-3.1-3b-a800m": grouped("granitemoe", 1536, 32, 24, 8, 49155, 131072, dense=0, experts=40, used=8, ff=512, ff_exp=512,
+                                    base=1e7, tied=True, pre="refact", keys=granite(1 / 64, 6.0)),
+    "ministral-3-8b": grouped("mistral3", 4096, 34, 32, 8, 131072, 262144, ff=14336, eps=1e-5, rotated=128, pre="tekken", keys=(
+        ("rope.scaling.type", "str", "yarn"), ("rope.scaling.factor", "f32", 16.0), ("rope.scaling.yarn_beta_fast", "f32", 32.0),
+        ("rope.scaling.yarn_beta_slow", "f32", 1.0), ("rope.scaling.yarn_log_multiplier", "f32", 1.0),
+        ("rope.scaling.original_context_length", "u32", 16384), ("attention.temperature_scale", "f32", 0.1))),
+    "hunyuan-7b": grouped("hunyuan-dense", 4096, 32, 32, 8, 128167, 262144, head=128, head_norm="heads", ff=14336, base=11158839.9251,
+                          eps=1e-5, tied=True, pre="hunyuan-dense"),
+    "ernie-4.5-0.3b": grouped("ernie4_5", 1024, 18, 16, 2, 103424, 131072, head=128, ff=3072, base=500000.0, eps=1e-5, tied=True),
+    "glm-4-9b": grouped("chatglm", 4096, 40, 32, 2, 151552, 131072, head=128, rotated=64, fused=True, fused_up=True, qkv_bias=True,
+                        ff=13696, base=5e6, eps=1.5625e-7, pre="chatglm-bpe"),
+    "internlm2.5-7b": grouped("internlm2", 4096, 32, 32, 8, 92544, 32768, ff=14336, eps=1e-5, rotated=128, pre="default"),
+    "minicpm-2b": grouped("minicpm", 2304, 40, 36, 36, 122753, 4096, ff=5760, base=10000.0, eps=1e-5, tied=True, pre="default"),
+    "exaone-4-32b": grouped("exaone4", 5120, 64, 40, 8, 102400, 131072, ff=27392, head_norm="heads", norms=AFTER, eps=1e-5,
+                            pre="exaone4", windows=lambda i: i % 4 != 3, keys=(("attention.sliding_window", "u32", 4096),)),
     # Layers 0, 5, 11, 17, ... see all tokens, and those of prediction do not.
     "mimo-v2-flash": grouped("mimo2", 4096, 48, 64, 4, 152576, 262144, head=192, value=128, rotated=64, dense=1, ff=16384, experts=256,
                              used=8, ff_exp=2048, gating=2, bias=True, base=5e6, eps=1e-5, nextn=3, sinks=True, local_kv_heads=8,

@@ -257,6 +257,8 @@ def grouped_tensors(p, kind, best):
             yield b + norm + ".weight", (e,), "f32"
         if p["fused"]:
             yield b + "attn_qkv.weight", (e, q + k + v), best(e, kind)
+            if p["qkv_bias"]:
+                yield b + "attn_qkv.bias", (q + k + v,), "f32"
         for part, n in () if p["fused"] else (("q", q), ("k", k), ("v", v)):
             yield b + f"attn_{part}.weight", (e, n), best(e, kind)
             if p["qkv_bias"]:

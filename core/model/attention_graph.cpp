@@ -64,7 +64,7 @@ Value GraphBuilder::with_temperature(int64_t layer, const Attention& a, Value q)
 
 Value GraphBuilder::rotated(const Attention& a, Value heads, std::string name) {
     if (!a.rope) return heads;
-    const Value factors = a.rope->uses_factors ? weights_.get(TensorPart::kRopeFactors) : 0;
+    const Value factors = a.rope->uses_factors ? weights_.get(TensorPart::kRopeFactors) : rope_factors(*a.rope);
     const std::vector<tsr_attribute> attributes = rope_attributes(*a.rope, RopePrefix::kNone);
     if (a.rope->dimensions == a.key_length)
         return graph_.add(TSR_OP_ROPE, std::move(name), {heads, positions_, factors}, attributes).front();

@@ -46,6 +46,15 @@ Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters
     return a;
 }
 
+void read_rope_tables(ModelFile& model, Rope& rope, int64_t context) {
+    if (!model.has_tensor(tensor_name(TensorPart::kRopeFactorsShort).name) &&
+        !model.has_tensor(tensor_name(TensorPart::kRopeFactorsLong).name))
+        return;
+    constexpr std::string_view kTrained = "rope.scaling.original_context_length";
+    rope.short_context = model.or_said(kTrained, model.find_count(kTrained), context);
+    rope.uses_factors = false;
+}
+
 void read_windows(ModelFile& model, std::vector<Layer>& layers, size_t every) {
     const auto window = model.find_count("attention.sliding_window");
     if (!window) return;

@@ -1,6 +1,7 @@
 #include "core/base/error.hpp"
 #include "core/model/readers.hpp"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -84,6 +85,18 @@ void read_scales(ModelFile& model, ModelDescription& described) {
     const double residual = scale("residual_scale");
     for (Layer& layer : described.layers) layer.residual_scale = residual;
     described.logit_scale = 1.0 / scale("logit_scale");
+}
+
+// scale_emb, scale_depth and dim_model_base. The last makes a divisor.
+void read_minicpm_scales(ModelFile& model, ModelDescription& described) {
+    constexpr double kEmbeddings = 12, kDepth = 1.4, kBase = 256;
+    const auto scale = [&](const char* key, double otherwise) {
+        return model.or_said(key, model.find_positive(key), otherwise);
+    };
+    described.embedding_scale = scale("embedding_scale", kEmbeddings);
+    const double residual = scale("residual_scale", kDepth / std::sqrt(static_cast<double>(described.layers.size())));
+    for (Layer& layer : described.layers) layer.residual_scale = residual;
+    described.logit_scale = 1 / scale("logit_scale", static_cast<double>(described.embedding) / kBase);
 }
 
 }  // namespace tessera

@@ -35,6 +35,8 @@ Attention read_grouped_attention(ModelFile& model, const CommonParameters& commo
 // The same of an architecture whose models rotate a part of each head: where the file does not say how much, the whole
 // head is taken, which is said.
 Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters& common, RopeMode mode);
+// Factors of LongRoPE for the rotary embedding, where the file has its two tables.
+void read_rope_tables(ModelFile& model, Rope& rope, int64_t context);
 // Gives the layers that have one the window of attention.sliding_window, by attention.sliding_window_pattern; without a
 // pattern all but every `every`-th have it, with 0 all. Nothing where the file has no window.
 void read_windows(ModelFile& model, std::vector<Layer>& layers, size_t every);
@@ -77,6 +79,9 @@ std::vector<Layer> make_expert_layers(ModelFile& model, const CommonParameters& 
 // What embeddings, residuals and logits are scaled with, as Granite's files have it: the last is a divisor. The layers
 // are there.
 void read_scales(ModelFile& model, ModelDescription& described);
+
+// The same as files of MiniCPM have it, or leave it out: runtimes know what its models are scaled with.
+void read_minicpm_scales(ModelFile& model, ModelDescription& described);
 
 // A whole model as DeepSeek's are: latent attention, the first layers dense, the others with routed and shared experts,
 // or all of them dense. Sparse attention is read as dense attention, with a note.

@@ -123,6 +123,16 @@ const Grouped kGrouped[] = {
     {"gemma-3-27b", 27.0, 5376, 62,    32,    16,    128,  262208, 62, 21504, 0, 0, 0,
      true,          4,    256,  false, false, false, 1024, 6},
     {"phi-4", 14.7, 5120, 40, 40, 10, 128, 100352, 40, 17920},
+    {"granite-3.3-8b", 8.17, 4096, 40, 32, 8, 128, 49159, 40, 12800, 0, 0, 0, true},
+    {"granite-3.1-3b-a800m", 3.3, 1536, 32, 24, 8, 64, 49155, 0, 0, 40, 512, 0, true},
+    {"ministral-3-8b", 8.49, 4096, 34, 32, 8, 128, 131072, 34, 14336},
+    {"hunyuan-7b", 7.5, 4096, 32, 32, 8, 128, 128167, 32, 14336, 0, 0, 0, true, 2, 256},
+    {"ernie-4.5-0.3b", 0.36, 1024, 18, 16, 2, 128, 103424, 18, 3072, 0, 0, 0, true},
+    {"glm-4-9b", 9.4, 4096, 40, 32, 2, 128, 151552, 40, 13696, 0, 0, 0, false, 2, 0, true},
+    {"internlm2.5-7b", 7.74, 4096, 32, 32, 8, 128, 92544, 32, 14336},
+    {"minicpm-2b", 2.72, 2304, 40, 36, 36, 64, 122753, 40, 5760, 0, 0, 0, true},
+    {"exaone-4-32b", 32.0, 5120, 64,    40,    8,     128,  102400, 64, 27392, 0, 0, 0,
+     false,          2,    256,  false, false, false, 4096, 4},
 };
 
 // Grouped queries whose heads differ between layers that see all tokens and those with a window: what both have, then
@@ -231,10 +241,10 @@ Planned plan_of(const Published& model, const fs::path& rig, const char* context
 
 // q8_0: 34 bytes for 32 elements.
 TEST_P(PublishedModels, TakeTheBytesThatTheirConfigurationsMake) {
-    constexpr int64_t kContext = 4096;
+    constexpr int64_t kContext = 16384;
     const Published& model = GetParam();
     EXPECT_NEAR(static_cast<double>(model.matrices + model.others) / 1e9, model.billions, 0.01 * model.billions);
-    const Planned planned = plan_of(model, TSR_SOURCE_DIR "/testing/rigs/dual-xeon-6980p.toml", "4096");
+    const Planned planned = plan_of(model, TSR_SOURCE_DIR "/testing/rigs/dual-xeon-6980p.toml", "16384");
     EXPECT_EQ(planned.code, 0);
     EXPECT_EQ(planned.plan.at("model").at("layers").to_number<int64_t>(), model.layers);
     int64_t weights = 0, cache = 0;

@@ -1,16 +1,24 @@
-// EXAONE 4.0 without windows (1.2B): normalised heads; what attention and feed-forward give is normalised, but not what
-// they read.
+// EXAONE 4.0: normalised heads; what attention and feed-forward give is normalised, but not what they read. Of those
+// with windows (32B) the layers without one, each fourth, encode no positions.
 #include "core/model/architectures.hpp"
+
+#include <algorithm>
 
 namespace tessera::architectures {
 namespace {
+
+constexpr size_t kWindowsOf = 4;  // layers, of which the last sees all tokens
 
 ModelDescription describe(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kHeads;
     common.model.layers = make_layers(model, common, attention);
+    read_windows(model, common.model.layers, kWindowsOf);
+    const bool windows =
+        std::ranges::any_of(common.model.layers, [](const Layer& layer) { return layer.attention.window > 0; });
     for (Layer& layer : common.model.layers) {
+        if (windows && layer.attention.window == 0) layer.attention.rope.reset();
         layer.norm_before = false;
         layer.norm_after = true;
     }

@@ -275,6 +275,23 @@ CASES = {
         family="phi3", seed=36, **FEW, gains=dict(q=2.0),
         config=dict(**TINY, intermediate_size=64, sliding_window=None, tie_word_embeddings=True,
                     rope_parameters=dict(rope_type="default", rope_theta=250000.0))),
+    # LongRoPE, three quarters of a head, a window.
+    "phi3-long": dict(
+        family="phi3-long", seed=64, **FEW, gains=dict(q=2.0),
+        config=dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, vocab_size=264,
+                    intermediate_size=64, sliding_window=70, tie_word_embeddings=True,
+                    rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=4096,
+                                         partial_rotary_factor=0.75, short_factor=[1.0, 1.06, 1.125, 1.25, 1.5, 2.0],
+                                         long_factor=[1.0, 1.5, 2.0, 3.0, 4.0, 6.0]))),
+    # Layers with a window of 70 tokens; the fourth has none, and no rotary embedding.
+    "exaone4-window": dict(
+        family="exaone4", seed=65, runs=dict(short=160), positions=24, gains=dict(q=1.0),
+        config=dict(**(TINY | dict(num_hidden_layers=5)), head_dim=16, intermediate_size=64, sliding_window=70,
+                    layer_types=["sliding_attention"] * 3 + ["full_attention", "sliding_attention"], rope_parameters=MILLION)),
+    "minicpm": dict(
+        family="minicpm", seed=66, **FEW, gains=dict(q=2.0),
+        config=dict(**TINY, intermediate_size=64, tie_word_embeddings=True, embedding_multiplier=12.0,
+                    residual_multiplier=0.99, attention_multiplier=8 ** -0.5, logits_scaling=0.125, rope_parameters=PLAIN)),
     # q, k and v in one matrix, and gate and up of experts, too; groups by their best two.
     "bailingmoe2": dict(
         family="bailingmoe2", seed=37, **FEW, fused=True, gains=dict(q=1.0, router=1.5, expert_down=3.0),

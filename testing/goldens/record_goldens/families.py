@@ -1,4 +1,5 @@
 """The families of models that are recorded: all that the tools know of an architecture beside the sizes of cases.py."""
+import math
 from dataclasses import dataclass, field
 
 
@@ -53,6 +54,8 @@ def rotated(config):
 
 
 ROTATED = {"rope.dimension_count": rotated}
+ROTATED_HALVES = {"rope.dimension_count": lambda c: int(c.hidden_size // c.num_attention_heads
+                                                        * c.rope_parameters.get("partial_rotary_factor", 1.0))}
 SIGMOID = {"expert_gating_func": lambda c: 2}
 SHARED = {"leading_dense_block_count": lambda c: c.first_k_dense_replace,
           "expert_shared_count": lambda c: c.n_shared_experts,
@@ -148,4 +151,11 @@ FAMILIES = {
         "swiglu_clamp_exp": lambda c: [float(limit or 0) for limit in c.swiglu_limits],
         "swiglu_clamp_shexp": lambda c: [float(limit or 0) for limit in c.swiglu_limits_shared]}),
     "exaone4": Family("exaone4", "Exaone4", "qwen2", PLAIN, norms=NORMS_AFTER),
+    "phi3-long": Family("phi3", "Phi3", "gpt-4o", PLAIN, pattern=False, keys=ROTATED_HALVES | {
+        "rope.scaling.original_context_length": lambda c: c.rope_parameters["original_max_position_embeddings"],
+        "rope.scaling.attn_factor": lambda c: math.sqrt(1 + math.log(c.rope_parameters["factor"])
+                                                        / math.log(c.rope_parameters["original_max_position_embeddings"]))}),
+    # What MiniCPM computes, under the name of another model.
+    "minicpm": Family("minicpm", "Granite", "llama-bpe", PLAIN, neighbours=True, keys={
+        key: scale for key, scale in SCALES.items() if key != "attention.scale"}),
 }
