@@ -2,6 +2,7 @@
 
 #include "core/base/checked.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -84,8 +85,8 @@ Header join_parts(std::vector<Header> parts) {
         for (TensorEntry& tensor : parts[i].tensors) {
             tensor.file = static_cast<uint32_t>(i);
             if (const auto [at, added] = where.emplace(tensor.name, i); !added) {
-                fail(TSR_CORRUPT_DATA, "{}: tensor '{}' is also in part {}", parts[i].metadata.source(), tensor.name,
-                     at->second + 1);
+                fail(TSR_CORRUPT_DATA, "{}: tensor '{}' is also in part {}", parts[i].metadata.source(),
+                     printable(tensor.name), at->second + 1);
             }
         }
     }

@@ -86,6 +86,7 @@ std::vector<std::byte> write_header(const Metadata& metadata, std::vector<Tensor
     }
     uint64_t end = 0;  // of the data so far
     for (TensorEntry& tensor : tensors) {
+        const std::string name = printable(tensor.name);
         out.put(std::string_view(tensor.name));
         out.put(tensor.rank);
         for (uint32_t d = 0; d < tensor.rank; ++d) out.put(tensor.dims[d]);
@@ -93,9 +94,8 @@ std::vector<std::byte> write_header(const Metadata& metadata, std::vector<Tensor
         out.put(end);
         tensor.offset = end;
         tensor.bytes = row_bytes(tensor.type, tensor.dims[0]);
-        for (uint32_t d = 1; d < tensor.rank; ++d)
-            tensor.bytes = checked_mul(tensor.bytes, tensor.dims[d], tensor.name);
-        end = checked_align_up(checked_add(end, tensor.bytes, tensor.name), alignment, tensor.name);
+        for (uint32_t d = 1; d < tensor.rank; ++d) tensor.bytes = checked_mul(tensor.bytes, tensor.dims[d], name);
+        end = checked_align_up(checked_add(end, tensor.bytes, name), alignment, name);
     }
     out.pad(alignment);
     for (TensorEntry& tensor : tensors) tensor.offset += out.size();
@@ -152,8 +152,8 @@ void Writer::finish() {
     if (current_ != tensors_.size()) {
         const TensorEntry& tensor = tensors_[current_];
         const uint64_t there = out_.size() > tensor.offset ? out_.size() - tensor.offset : 0;
-        fail(TSR_INVALID_ARGUMENT, "{}: tensor '{}' has only {} of its {} bytes", metadata_.source(), tensor.name,
-             there, tensor.bytes);
+        fail(TSR_INVALID_ARGUMENT, "{}: tensor '{}' has only {} of its {} bytes", metadata_.source(),
+             printable(tensor.name), there, tensor.bytes);
     }
     if (!tensors_.empty()) pad_to(checked_align_up(out_.size(), data_alignment(metadata_), "size"));
     out_.finish();

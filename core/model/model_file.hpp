@@ -4,6 +4,8 @@
 
 #include "core/gguf/reader.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>

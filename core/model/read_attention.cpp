@@ -28,6 +28,11 @@ Attention read_grouped_attention(ModelFile& model, const CommonParameters& commo
     a.heads = common.heads;
     a.kv_heads = common.kv_heads;
     a.key_length = model.find_count("attention.key_length").value_or(common.model.embedding / common.heads);
+    if (a.key_length == 0) {
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}, more than {}, {}, and key '{}' is missing", model.source(),
+             model.key("attention.head_count"), common.heads, model.key("embedding_length"), common.model.embedding,
+             model.key("attention.key_length"));
+    }
     a.value_length = model.find_count("attention.value_length").value_or(a.key_length);
     const int64_t rotary = model.find_count("rope.dimension_count").value_or(a.key_length);
     if (rotary % 2 != 0 || rotary > a.key_length) {
