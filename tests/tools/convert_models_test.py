@@ -68,8 +68,8 @@ class Models(unittest.TestCase):
         write_tokenizer(self.path, keys)
         return keys, tensors
 
-    def same(self, name):
-        wanted, tensors = self.write(name)
+    def same(self, name, change=lambda tensors, config: None):
+        wanted, tensors = self.write(name, change)
         case, arch = CASES[name], wanted["general.architecture"]
         tool.convert(self.path, self.out, "f16", wanted["tokenizer.ggml.pre"])
         keys, got = read(self.out)
@@ -108,6 +108,19 @@ class Models(unittest.TestCase):
         self.write(name, change)
         with self.assertRaisesRegex(Unsupported, words):
             tool.convert(self.path, self.out, "f16", None)
+
+    def test_granite_4_without_experts(self):
+        """Its class has them; the network lies where the shared expert of others does."""
+        def hybrid(made, config):
+            for name in [one for one in made if one.endswith(".mlp.gate_proj.weight")]:
+                up, down = name.replace("gate_proj", "up_proj"), name.replace("gate_proj", "down_proj")
+                layer = name.removesuffix("mlp.gate_proj.weight")
+                made[layer + "shared_mlp.input_linear.weight"] = np.concatenate([made.pop(name), made.pop(up)])
+                made[layer + "shared_mlp.output_linear.weight"] = made.pop(down)
+            config.update(architectures=["GraniteMoeHybridForCausalLM"], layer_types=["attention"] * 2, num_local_experts=0,
+                          position_embedding_type="rope", shared_intermediate_size=config.pop("intermediate_size"))
+
+        self.same("granite", hybrid)
 
     def test_mxfp4_stays(self):
         """The values of blocks as the publisher's code has them: the low half of a byte first."""

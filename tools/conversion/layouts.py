@@ -14,6 +14,7 @@ class Layout:
     names: tuple = ()     # of tensors: pattern (of `re`), replacement
     turned: str = ""      # a pattern of those whose last two dimensions are the other way round
     complete: object = None  # completes a dict of the configuration
+    dense: str = ""  # the family of models of the class that have no experts
 
 
 def first_of(value):
@@ -101,8 +102,8 @@ def complete_hybrid(c):
         raise Unsupported("config.json: layer_types has 'mamba'; layers with a recurrent state are not converted")
     if c.get("position_embedding_type") != "rope":
         raise Unsupported(f"config.json: position_embedding_type is {c.get('position_embedding_type')!r}; 'rope' is converted")
-    if not c.get("num_local_experts"):
-        raise Unsupported("config.json: num_local_experts is 0; models of this class with experts are converted")
+    if not c.get("num_local_experts"):  # the shared expert is the whole network
+        c["intermediate_size"] = c.get("shared_intermediate_size") or c.get("intermediate_size")
 
 
 def refuse_step(c):
@@ -138,7 +139,7 @@ LAYOUTS = {
     "GraniteMoe": Layout("granitemoe", GRANITE_SCALES, names=GRANITE_EXPERTS),
     "GraniteMoeShared": Layout(defaults=GRANITE_SCALES, names=GRANITE_EXPERTS),
     "GptOss": Layout(complete=fixed(swiglu_limit=7.0)),
-    "GraniteMoeHybrid": Layout("granitemoe", GRANITE_SCALES, names=GRANITE_EXPERTS, complete=complete_hybrid),
+    "GraniteMoeHybrid": Layout("granitemoe", dense="granite", defaults=GRANITE_SCALES, names=GRANITE_EXPERTS, complete=complete_hybrid),
     "HunYuanMoEV1": HUNYUAN,
     "HunYuanDenseV1": HUNYUAN,
     "InternLM2": Layout(names=(

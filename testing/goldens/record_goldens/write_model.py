@@ -347,12 +347,15 @@ def write_layer(m, c, i, arch, case):
         write_attention_plain(m, c, source + "self_attn.", block, case)
     for name, norm in norms.items():
         m.full(f"{block}{name}.weight", m.take(f"{source}{norm}.weight"))
-    sparse = source + "block_sparse_moe."
-    write_ffn(m, sparse if sparse + "router.weight" in m.state else source + "mlp.", block, case)
-    if source + "shared_mlp.input_linear.weight" in m.state:
+    sparse = next((source + name for name in ("block_sparse_moe.", "mlp.") if source + name + "router.weight" in m.state), None)
+    shared = source + "shared_mlp.input_linear.weight" in m.state
+    if sparse or not shared:
+        write_ffn(m, sparse or source + "mlp.", block, case)
+    if shared:
+        kind = "_shexp" if sparse else ""  # without experts it is the whole network
         for part, half in zip(("gate", "up"), np.split(m.take(source + "shared_mlp.input_linear.weight"), 2)):
-            m.half(f"{block}ffn_{part}_shexp.weight", half)
-        m.half(block + "ffn_down_shexp.weight", m.take(source + "shared_mlp.output_linear.weight"))
+            m.half(f"{block}ffn_{part}{kind}.weight", half)
+        m.half(f"{block}ffn_down{kind}.weight", m.take(source + "shared_mlp.output_linear.weight"))
 
 
 def write_file(w, m, c, case, add_tokens):
