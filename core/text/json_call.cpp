@@ -21,7 +21,26 @@ std::string JsonCall::take_arguments() {
         has_arguments_ = true;
         return "{}";
     }
-    return std::exchange(arguments_, {});
+    if (!decoded_) return std::exchange(arguments_, {});
+    // As far as no escape is cut; two may make one character.
+    size_t end = 0;
+    while (end < arguments_.size()) {
+        size_t length = 1;
+        if (arguments_[end] == '\\') {
+            length = end + 1 < arguments_.size() && arguments_[end + 1] == 'u' ? 6 : 2;
+            const char half = end + 3 < arguments_.size() ? static_cast<char>(arguments_[end + 3] | 0x20) : '\0';
+            const bool high = end + 2 < arguments_.size() && (arguments_[end + 2] | 0x20) == 'd' &&
+                              (half == '8' || half == '9' || half == 'a' || half == 'b');
+            if (length == 6 && high) length = 12;
+        }
+        if (end + length > arguments_.size()) break;
+        end += length;
+    }
+    if (state_ != State::kInValue) end = arguments_.size();
+    const std::string raw = arguments_.substr(0, end);
+    arguments_.erase(0, end);
+    auto text = json_characters(raw);
+    return text ? *std::move(text) : raw;
 }
 
 bool JsonCall::feed(char c) {
@@ -56,6 +75,10 @@ bool JsonCall::feed(char c) {
                 return true;
             }
             if (c != '}' || !has_name_ || (strict_ && !has_arguments_)) return false;
+            if (nested_) {
+                nested_ = false;
+                return true;
+            }
             state_ = State::kClosed;
             closed_ = true;
             return true;
@@ -69,13 +92,13 @@ bool JsonCall::feed(char c) {
 bool JsonCall::end_key() {
     const auto key = json_characters(key_);
     if (!key) return false;
-    if (*key == "name" && !has_name_) {
+    if ((*key == "name" || (*key == "tool_name" && !strict_)) && !has_name_) {
         member_ = Member::kName;
     } else if ((*key == "arguments" || *key == "parameters") && !has_arguments_) {
         member_ = Member::kArguments;
     } else {
         if (strict_ && !certain() && *key != "type" && *key != "id") return false;
-        member_ = Member::kOther;
+        member_ = *key == "function" && !strict_ && !has_name_ && !nested_ ? Member::kFunction : Member::kOther;
     }
     state_ = State::kColon;
     return true;
@@ -84,6 +107,11 @@ bool JsonCall::end_key() {
 bool JsonCall::begin_value(char c) {
     if (member_ == Member::kName && c != '"') return false;
     if (member_ == Member::kArguments && strict_ && c != '{') return false;
+    if (member_ == Member::kFunction && c == '{') {
+        nested_ = true;
+        state_ = State::kFirstKey;
+        return true;
+    }
     state_ = State::kInValue;
     quoted_ = escaped_ = false;
     depth_ = 0;
@@ -101,7 +129,8 @@ bool JsonCall::begin_value(char c) {
     }
     if (member_ == Member::kArguments) {
         has_arguments_ = true;
-        arguments_ += c;
+        begins_text_ = c == '"';
+        if (!begins_text_) arguments_ += c;
     }
     return true;
 }
@@ -111,8 +140,15 @@ bool JsonCall::in_value(char c) {
         state_ = State::kAfterValue;
         return feed(c);
     }
+    // Until it is certain: what is no JSON may be the mark of another call.
+    if (value_ == Value::kNested && !quoted_ && c == '<' && !certain()) return false;
     if (value_ == Value::kPlain && (c == '"' || c == '{' || c == '[' || c == ']' || c == ':' || c == '<')) return false;
-    if (member_ == Member::kArguments) arguments_ += c;
+    if (member_ == Member::kArguments) {
+        if (begins_text_ && !(decoded_ = c == '{')) arguments_ += '"';
+        begins_text_ = false;
+        // The quote that ends JSON text is not part of it.
+        if (!decoded_ || c != '"' || escaped_) arguments_ += c;
+    }
     if (quoted_) {
         if (c == '"' && !escaped_) {
             quoted_ = false;

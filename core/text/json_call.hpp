@@ -8,7 +8,8 @@
 namespace tessera::text {
 
 // {"name": NAME, "arguments": VALUE}, also with "parameters" for "arguments", in any order. Of the value only where
-// it ends is checked: brackets are counted, not matched.
+// it ends is checked: brackets are counted, not matched. A text that begins with a brace is taken for the JSON text of
+// the arguments. Unless strict, "tool_name" is a name, too, and both may be members of an object "function".
 class JsonCall {
   public:
     // strict: until it is certain(), no members but these, "type" and "id"; the arguments must be there and an object.
@@ -44,7 +45,7 @@ class JsonCall {
         kBad
     };
     enum class Value : uint8_t { kText, kNested, kPlain };
-    enum class Member : uint8_t { kName, kArguments, kOther };
+    enum class Member : uint8_t { kName, kArguments, kFunction, kOther };
 
     bool feed(char c);  // false: it does not fit
     bool begin_value(char c);
@@ -52,7 +53,7 @@ class JsonCall {
     bool end_key();
     bool end_value();
 
-    const bool strict_;
+    bool strict_;
     State state_ = State::kObject;
     Value value_ = Value::kPlain;
     Member member_ = Member::kOther;
@@ -62,6 +63,9 @@ class JsonCall {
     std::string key_;       // raw: the key, or the value of the name
     std::string name_;
     std::string arguments_;
+    bool begins_text_ = false;  // the quote of arguments that are a text was read
+    bool decoded_ = false;      // they are JSON text in a text
+    bool nested_ = false;       // inside of "function"
     bool has_name_ = false;
     bool has_arguments_ = false;
     bool closed_ = false;

@@ -14,7 +14,7 @@
 namespace tessera::text {
 namespace {
 
-using Kind = SplitStep::Kind;
+using SplitKind = SplitStep::Kind;
 
 // Letters of the scripts that have two cases.
 constexpr std::string_view kCasedLetters =
@@ -131,7 +131,7 @@ std::vector<PretokenizerRow> make_known() {
     all.push_back(
         {.names = {"granite-embed-multi-97m"}, .steps = {{gpt4o(three_digits, contraction)}}, .whole_words = true});
     all.push_back({.names = {"tiny_aya", "cohere2moe"},
-                   .steps = {{fmt::format(R"((?<!\d)\d+(?![{}]))", kWordCharacters), Kind::kThousands},
+                   .steps = {{fmt::format(R"((?<!\d)\d+(?![{}]))", kWordCharacters), SplitKind::kThousands},
                              {gpt4o(three_digits, contraction)}}});
     all.push_back(
         {.names = {"youtu"},
@@ -173,12 +173,12 @@ std::vector<PretokenizerRow> make_known() {
                              each_digit}});
     all.push_back(
         {.names = {"afmoe"},
-         .steps = {{R"(\p{N}+)", Kind::kThousands},
+         .steps = {{R"(\p{N}+)", SplitKind::kThousands},
                    step(R"([\x{4e00}-\x{9fff}\x{3400}-\x{4dbf}\x{f900}-\x{faff}\x{3040}-\x{30ff}\x{ff65}-\x{ff9f})"
                         R"(\x{2f00}-\x{2fdf}\x{e40}-\x{eff}\x{1780}-\x{17ff}\x{1000}-\x{109f}\x{aa60}-\x{aa7f})"
                         R"(\x{a9e0}-\x{a9ff}\x{ac00}-\x{d7af}\x{1100}-\x{11ff}]+)"),
                    {deepseek_v3()}}});
-    all.push_back({.names = {"superbpe"}, .steps = {step(R"(\p{N}+)"), {R"(\d+)", Kind::kCutBeforeThousands}}});
+    all.push_back({.names = {"superbpe"}, .steps = {step(R"(\p{N}+)"), {R"(\d+)", SplitKind::kCutBeforeThousands}}});
     all.push_back({.names = {"chameleon"},
                    .steps = {step("<sentinel:[0-9]+>"), step("(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z"),
                              step(R"(([\t\n]|    |  ))"), each_digit, step(R"([\p{P}!-/:-@\[-`\{-~])"), gpt2},

@@ -35,12 +35,10 @@ std::unique_ptr<ToolReader> make_tool_reader(const ReplySyntax& syntax) {
             return make_dsml_reader(false);
         case ToolSyntax::kDeepSeekV4:
             return make_dsml_reader(true);
-        case ToolSyntax::kHermes:
-            return make_hermes_reader();
         case ToolSyntax::kLlama3:
             return make_llama_reader();
         default:
-            return make_block_reader(syntax);
+            return make_marked_reader(syntax);
     }
 }
 

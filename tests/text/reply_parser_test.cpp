@@ -133,11 +133,38 @@ const std::vector<Sample>& samples() {
         {"xml cut in a value",
          calls(kQwenXml),
          "<tool_call>\n<function=f>\n<parameter=a>\nx",
-         {{kContent, "<tool_call>\n<function=f>\n<parameter=a>\nx"}}},
+         {{kToolCall, "f"}, {kArguments, "{\"a\": \"x"}}},
+        {"xml cut in a list",
+         calls(kQwenXml),
+         "<tool_call>\n<function=f>\n<parameter=a>\n[1, <",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": [1, <"}}},
+        {"xml cut in a name", calls(kQwenXml), "<tool_call>\n<function=f", {{kContent, "<tool_call>\n<function=f"}}},
+        {"xml of values",
+         calls(kQwenXml),
+         "<tool_call>\n<function=f>\n<parameter=a>\n2024-05-06\n</parameter>\n<parameter=b>\n-1e3\n</parameter>\n"
+         "<parameter=c>\nTrue\n</parameter>\n<parameter=d>\ntruer\n</parameter>\n<parameter=e>\n\n</parameter>\n"
+         "<parameter=f>\n\"q\"\n</parameter>\n<parameter=g>\n[not it\n</parameter>\n<parameter=h>\n{'a': "
+         "None}\n</parameter></function></tool_call>",
+         {{kToolCall, "f"},
+          {kArguments,
+           "{\"a\": \"2024-05-06\", \"b\": -1e3, \"c\": true, \"d\": \"truer\", \"e\": \"\", \"f\": "
+           "\"\\\"q\\\"\", \"g\": \"[not it\", \"h\": {\"a\": null}}"}}},
+        {"xml with forgotten ends",
+         calls(kQwenXml),
+         "<tool_call>\n<function=f>\n<parameter=a>x</parameter>\n<function=g>\n</tool_call>b",
+         {{kToolCall, "f", 0},
+          {kArguments, "{\"a\": \"x\"}", 0},
+          {kToolCall, "g", 1},
+          {kArguments, "{}", 1},
+          {kContent, "b"}}},
         {"xml without its end",
          calls(kQwenXml),
          "<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n</function>\n",
          {{kToolCall, "f"}, {kArguments, "{\"a\": \"x\"}"}}},
+        {"glm with text between",
+         calls(kGlm),
+         "<tool_call>f<arg_key>a</arg_key>oops</tool_call>",
+         {{kToolCall, "f"}, {kContent, "<arg_key>a</arg_key>oops</tool_call>"}}},
         {"seed",
          calls(kSeedXml),
          "<seed:tool_call>\n<function=f>\n<parameter=l>[1, {'z': True}]</parameter>\n</function>\n</seed:tool_call>",
@@ -151,6 +178,34 @@ const std::vector<Sample>& samples() {
          calls(kFunctionary),
          "<function=f>{\"a\": \"</\"}</function><function=g>{}</function>",
          {{kToolCall, "f", 0}, {kArguments, "{\"a\": \"</\"}", 0}, {kToolCall, "g", 1}, {kArguments, "{}", 1}}},
+        {"functionary in prose",
+         calls(kFunctionary),
+         "<function=f>x</function> <function=f g>{}",
+         {{kContent, "<function=f>x</function> <function=f g>{}"}}},
+        {"functionary with forgotten braces",
+         calls(kFunctionary),
+         "<function=f>{\"a\": [1</function><function=g></function>",
+         {{kToolCall, "f", 0}, {kArguments, "{\"a\": [1", 0}, {kToolCall, "g", 1}, {kArguments, "{}", 1}}},
+        {"kimi in reasoning",
+         begins_thinking(kKimi),
+         "so <|tool_call_begin|>f:0<|tool_call_argument_begin|> {}<|tool_calls_section_end|>",
+         {{kReasoning, "so "}, {kToolCall, "f"}, {kArguments, "{}"}}},
+        {"mistral named as a list",
+         calls(kMistralNamed),
+         "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": 1}}]",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": 1}"}}},
+        {"mistral named without mark",
+         calls(kMistralNamed),
+         "[TOOL_CALLS]f{\"a\": 1}",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": 1}"}}},
+        {"mistral cut",
+         calls(kMistral),
+         "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": [",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": ["}}},
+        {"mistral that is none",
+         calls(kMistral),
+         "[TOOL_CALLS] [] [TOOL_CALLS][1]",
+         {{kContent, "[TOOL_CALLS] [] [TOOL_CALLS][1]"}}},
         {"mistral",
          calls(kMistral),
          "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": \"]\"}, \"id\": \"123456789\"}, {\"name\": \"g\", "
@@ -164,6 +219,38 @@ const std::vector<Sample>& samples() {
          calls(kGranite),
          "<|tool_call|>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]",
          {{kToolCall, "f"}, {kArguments, "{\"a\": 1}"}}},
+        {"arguments as text",
+         calls(kGranite),
+         "<|tool_call|>[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{\\\"a\\\": "
+         "\\\"\\ud83d\\ude00\\\\n\\\"}\"}, \"id\": \"{\"}, {\"name\": \"g\", \"arguments\": \"x\"}]",
+         {{kToolCall, "f", 0},
+          {kArguments, "{\"a\": \"\U0001f600\\n\"}", 0},
+          {kToolCall, "g", 1},
+          {kArguments, "\"x\"", 1}}},
+        {"firefunction in prose",
+         calls(kFireFunction),
+         "functools is a module; functools[{\"name\": \"f\", \"arguments\": {}}]",
+         {{kContent, "functools is a module; "}, {kToolCall, "f"}, {kArguments, "{}"}}},
+        {"apriel",
+         calls(kApriel),
+         "<tool_calls>[{\"name\": \"f\", \"arguments\": {}}</tool_calls>b",
+         {{kToolCall, "f"}, {kArguments, "{}"}, {kContent, "b"}}},
+        {"gigachat",
+         calls(kGigaChat),
+         "Hm<|message_sep|>\n\nfunction call<|role_sep|>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}",
+         {{kContent, "Hm"}, {kToolCall, "f"}, {kArguments, "{\"a\": 1}"}}},
+        {"gemma that is none",
+         calls(kGemma),
+         "<|tool_call>call:f(x)<tool_call|>",
+         {{kContent, "<|tool_call>call:f(x)<tool_call|>"}}},
+        {"gemma cut",
+         calls(kGemma),
+         "<|tool_call>call:f{a:<|\"|>x<|",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": \"x<|"}}},
+        {"gemma broken",
+         calls(kGemma),
+         "<|tool_call>call:f{a:oops}<tool_call|>",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": oops"}, {kContent, "}<tool_call|>"}}},
         {"gemma",
          calls(kGemma),
          "<|tool_call>call:f{a:<|\"|>x, "
@@ -180,6 +267,20 @@ const std::vector<Sample>& samples() {
           {kToolCall, "g", 1},
           {kArguments, "{}", 1},
           {kContent, "Done."}}},
+        {"lfm2 escapes",
+         calls(kLfm2),
+         "<|tool_call_start|>[f(a='\\x41\\u00e9\\ud83d\\ude00\\d\\\n', b=(1, 'x',), c=-2.5e3 d=[])]<|tool_call_end|>",
+         {{kToolCall, "f"},
+          {kArguments, "{\"a\": \"A\u00e9\\ud83d\\ude00\\\\d\", \"b\": [1, \"x\"], \"c\": -2.5e3, \"d\": []}"}}},
+        {"lfm2 as json",
+         calls(kLfm2),
+         "<|tool_call_start|>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]<|tool_call_end|>b",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": 1}"}, {kContent, "b"}}},
+        {"lfm2 that is none",
+         calls(kLfm2),
+         "<|tool_call_start|>[]<|tool_call_end|><|tool_call_start|>[f]",
+         {{kContent, "<|tool_call_start|>[]<|tool_call_end|><|tool_call_start|>[f]"}}},
+        {"lfm2 without the bracket", calls(kLfm2), "<|tool_call_start|>[f()", {{kToolCall, "f"}, {kArguments, "{}"}}},
         {"nemotron",
          calls(kNemotron),
          "<TOOLCALL>[{\"name\": \"f\", \"arguments\": {}}]</TOOLCALL>",
@@ -490,6 +591,60 @@ TEST(ReplyParser, PassesOnAtOnceWhatIsNoMarker) {
     EXPECT_THAT(events, ElementsAre(ReplyEvent{kArguments, "c"}));
 }
 
+// A text in the arguments, of which each byte is passed on at once: in every syntax that has calls.
+TEST(ReplyParser, ArgumentsArePassedOnWhileTheyAreWritten) {
+    using enum ToolSyntax;
+    const std::string json = "{\"name\": \"f\", \"arguments\": {\"a\": \"";
+    const std::vector<std::pair<ToolSyntax, std::string>> begins = {
+        {kDeepSeekV3, TSR_CALLS TSR_CALL "function" TSR_SEP "f\n```json\n{\"a\": \""},
+        {kDeepSeekV31, TSR_CALLS TSR_CALL "f" TSR_SEP "{\"a\": \""},
+        {kDeepSeekV32, "<" TSR_DSML "function_calls><" TSR_DSML "invoke name=\"f\"><" TSR_DSML
+                       "parameter name=\"a\" string=\"true\">"},
+        {kDeepSeekV4,
+         "<" TSR_DSML "tool_calls><" TSR_DSML "invoke name=\"f\"><" TSR_DSML "parameter name=\"a\" string=\"true\">"},
+        {kHermes, "<tool_call>" + json},
+        {kLlama3, "{\"name\": \"f\", \"parameters\": {\"a\": \""},
+        {kKimi, "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"a\": \""},
+        {kGlm, "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>"},
+        {kQwenXml, "<tool_call>\n<function=f>\n<parameter=a>\n"},
+        {kSeedXml, "<seed:tool_call>\n<function=f>\n<parameter=a>"},
+        {kMiniMax, "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">"},
+        {kFunctionary, "<function=f>{\"a\": \""},
+        {kMistral, "[TOOL_CALLS][" + json},
+        {kMistralNamed, "[TOOL_CALLS]f[ARGS]{\"a\": \""},
+        {kGranite, "<|tool_call|>[" + json},
+        {kGemma, "<|tool_call>call:f{a:<|\"|>"},
+        {kLfm2, "<|tool_call_start|>[f(a=\""},
+        {kNemotron, "<TOOLCALL>[" + json},
+        {kApriel, "<tool_calls>[" + json},
+        {kCommandR, "<|START_ACTION|>[{\"tool_call_id\": \"0\", \"tool_name\": \"f\", \"parameters\": {\"a\": \""},
+        {kGigaChat, "<|message_sep|>\n\nfunction call<|role_sep|>\n" + json},
+        {kFireFunction, "functools[" + json},
+        {kChannels, "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": \""}};
+    EXPECT_EQ(begins.size(), static_cast<size_t>(kLast));
+    for (const auto& [tools, begin] : begins) {
+        SCOPED_TRACE(begin);
+        const bool tags = tools == kGlm || tools == kQwenXml || tools == kSeedXml || tools == kMiniMax;
+        const auto texts = std::make_shared<TextParameters>(TextParameters{{"f", "a"}});
+        for (const bool known : {false, true}) {
+            ReplySyntax syntax = tools == kChannels ? channels() : calls(tools);
+            if (known) syntax.texts = texts;
+            ReplyParser parser(syntax);
+            Events events;
+            parser.push(begin, events);
+            // 7 is a text where the schema says so, and 7x is one without it.
+            if (tags && !known) parser.push("7", events);
+            for (const char c : tags&& known ? std::string("7xyz") : std::string("xyz")) {
+                events.clear();
+                parser.push(std::string(1, c), events);
+                ASSERT_FALSE(events.empty()) << c;
+                EXPECT_EQ(events.back().part, kArguments);
+                EXPECT_TRUE(events.back().text.ends_with(c));
+            }
+        }
+    }
+}
+
 // What is never decided, a byte at a time: quadratic work would take minutes.
 TEST(ReplyParser, IsLinear) {
     constexpr size_t kBytes = 400'000;
@@ -498,6 +653,18 @@ TEST(ReplyParser, IsLinear) {
              {ToolSyntax::kHermes, "<tool_call>{\"name\": \"", "x"},
              {ToolSyntax::kHermes, "<tool_call>", "\n"},
              {ToolSyntax::kHermes, "", "<tool_call>{\"name\":\""},
+             {ToolSyntax::kHermes, "", "<tool_call>{\"arguments\": ["},
+             {ToolSyntax::kGranite, "", "<|tool_call|>[{\"a\":{\"b\":["},
+             {ToolSyntax::kKimi, "<|tool_call_begin|>", "x"},
+             {ToolSyntax::kMistralNamed, "", "[TOOL_CALLS]f[CALL_ID]"},
+             {ToolSyntax::kQwenXml, "<tool_call><function=f><parameter=a>", "[1, "},
+             {ToolSyntax::kQwenXml, "<tool_call><function=f><parameter=a>", "7"},
+             {ToolSyntax::kQwenXml, "<tool_call><function=f><parameter=a>", "\n"},
+             {ToolSyntax::kQwenXml, "", "<tool_call><function="},
+             {ToolSyntax::kGlm, "<tool_call>", "f"},
+             {ToolSyntax::kGemma, "<|tool_call>call:f{a:", "["},
+             {ToolSyntax::kLfm2, "<|tool_call_start|>[f(a=", "7"},
+             {ToolSyntax::kLfm2, "<|tool_call_start|>", "["},
              {ToolSyntax::kLlama3, "{\"parameters\": {\"a\": \"", "{"},
              {ToolSyntax::kDeepSeekV3, TSR_CALLS TSR_CALL "function" TSR_SEP, "x"},
              {ToolSyntax::kDeepSeekV31, "", TSR_CALLS TSR_CALL},
