@@ -199,37 +199,36 @@ const AccessControl::Key* AccessControl::key_of(const HttpRequest& request) cons
     return found;
 }
 
-std::optional<HttpResponse> AccessControl::refusal(const HttpRequest& request, bool needs_key) const {
+std::optional<ApiError> AccessControl::refusal(const HttpRequest& request, bool needs_key) const {
     // A proxy in front may have gone by another of them (RFC 9112, 3.2; RFC 9110, 5.3).
     for (const char* name : {"Host", "Origin", "Authorization", "X-Api-Key", "Content-Type"}) {
         if (std::ranges::count(request.headers, lower_case(name), &Headers::value_type::first) > 1)
-            return to_response(ApiError(400, fmt::format("the header {} is there more than once", name), name));
+            return ApiError(400, fmt::format("the header {} is there more than once", name), name);
     }
     const std::string* const host = request.header("host");
-    if (!host && request.version >= 11) return to_response(ApiError(400, "HTTP/1.1 needs the header Host", "Host"));
+    if (!host && request.version >= 11) return ApiError(400, "HTTP/1.1 needs the header Host", "Host");
     if (host && !known_host(*host)) {
-        return to_response(ApiError(
-            421, fmt::format("this server is not called {}; --allowed-host adds a name", host_name(*host)), "Host"));
+        return ApiError(421, fmt::format("this server is not called {}; --allowed-host adds a name", host_name(*host)),
+                        "Host");
     }
     if (const std::string* origin = request.header("origin"); origin && !allowed_origin(request, *origin)) {
-        return to_response(ApiError(
-            403, fmt::format("pages of {} may not use this server; --cors-origin allows them", *origin), "Origin"));
+        return ApiError(403, fmt::format("pages of {} may not use this server; --cors-origin allows them", *origin),
+                        "Origin");
     }
     needs_key = needs_key && needs_keys();
     if (const std::string* const other = request.header("x-api-key");
         needs_key && other && given_key(request) != *other)
-        return to_response(ApiError(400, "Authorization and X-Api-Key have different keys: send one", "X-Api-Key"));
+        return ApiError(400, "Authorization and X-Api-Key have different keys: send one", "X-Api-Key");
     bool refused = false;
     if (needs_key) {
         const std::scoped_lock lock(mutex_);
         refused = !keys_.empty() && !key_of(request);
     }
     if (refused) {
-        ApiError error(401,
-                       given_key(request).empty() ? "a key is needed: send the header 'Authorization: Bearer KEY'"
-                                                  : "the key is not valid",
-                       {}, "invalid_api_key");
-        return to_response(error);
+        return ApiError(401,
+                        given_key(request).empty() ? "a key is needed: send the header 'Authorization: Bearer KEY'"
+                                                   : "the key is not valid",
+                        {}, "invalid_api_key");
     }
     return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // Who may use the server: keys, and what browsers send on behalf of other sites' pages.
 #pragma once
 
+#include "apps/server/api_error.hpp"
 #include "apps/server/exchange.hpp"
 #include "apps/server/settings.hpp"
 
@@ -40,9 +41,9 @@ class AccessControl {
     // Reads the key file again. Throws as the constructor does; the keys are as before then.
     void reload();
 
-    // An answer that refuses the request, by its header alone: a name of this machine that is not expected (DNS
+    // Why the request is refused, by its header alone: a name of this machine that is not expected (DNS
     // rebinding), a page of another site, no valid key where `needs_key`.
-    std::optional<HttpResponse> refusal(const HttpRequest& request, bool needs_key) const;
+    std::optional<ApiError> refusal(const HttpRequest& request, bool needs_key) const;
 
     // Headers for the answer to a page of a site that settings allow, also for one that refuses: a browser shows the
     // page nothing of an answer without them. Empty for all others.

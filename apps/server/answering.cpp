@@ -82,13 +82,12 @@ Answering::Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const S
 
 void Answering::start(std::vector<session::Request> prompts, const ClientLimits& limits, ClientAccounts& accounts) {
     const auto self = shared_from_this();
-    uint64_t prompt_tokens = 0;
     for (const session::Request& prompt : prompts) {
-        prompt_tokens += prompt.prompt.size();
+        prompt_tokens_ += prompt.prompt.size();
         const uint32_t context = model_->context_of_request();
         if (prompt.prompt.size() > context) throw context_exceeded(prompt.prompt.size(), context);
     }
-    ticket_ = accounts.admit(prompts.front().client, limits, model_->engine->max_sequences(), choices_, prompt_tokens);
+    ticket_ = accounts.admit(prompts.front().client, limits, model_->engine->max_sequences(), choices_, prompt_tokens_);
     left_ = choices_;
     // Without keys what is cached may be another client's.
     tells_cached_ = !prompts.front().space.empty();
@@ -200,14 +199,14 @@ void Answering::finished(size_t choice, const session::Answer& answer) {
 
 void Answering::fail(unsigned status, const std::string& message, std::string_view code) {
     if (std::exchange(failed_, true)) return;
-    const std::string json = json_of(ApiError(status, message, {}, std::string(code)));
+    const ApiError error(status, message, {}, std::string(code));
     exchange_->note(usage_);
     if (ticket_) ticket_->give_back();
     if (form_.stream) {
-        send(json);
+        send_error(error);
         exchange_->end();
     } else {
-        exchange_->respond({status, "application/json", json, {}});
+        exchange_->respond({status, "application/json", dialect().error_json(error), {}});
     }
     // Nobody reads what the other choices would become.
     cancel();
@@ -215,23 +214,18 @@ void Answering::fail(unsigned status, const std::string& message, std::string_vi
 
 void Answering::open() {
     std::call_once(opened_, [&] {
-        exchange_->begin_stream("text/event-stream");
-        if (const std::string opening = opening_json(); !opening.empty()) write(opening);
+        exchange_->begin_stream(dialect().stream_type);
+        send_opening();
     });
 }
 
-void Answering::send(std::string_view json) {
+void Answering::send(std::string_view json, std::string_view event) {
     open();
-    write(json);
+    write(json, event);
 }
 
-void Answering::write(std::string_view json) {
-    std::string event;
-    event.reserve(json.size() + 8);
-    event += "data: ";
-    event += json;
-    event += "\n\n";
-    exchange_->send(std::move(event));
+void Answering::write(std::string_view json, std::string_view event) {
+    exchange_->send(dialect().part(event, json));
     const std::scoped_lock lock(mutex_);
     last_sent_ = std::chrono::steady_clock::now();
 }
@@ -247,7 +241,7 @@ void Answering::respond_later(uint64_t bytes, std::function<std::string()> make)
         try {
             response.body = make();
         } catch (...) {
-            response = to_response(current_api_error());
+            response = to_response(current_api_error(), self->dialect());
         }
         self->exchange_->respond(std::move(response));
     };
@@ -258,10 +252,10 @@ void Answering::ping(std::chrono::steady_clock::duration silence) {
     {
         const std::scoped_lock lock(mutex_);
         const auto now = std::chrono::steady_clock::now();
-        if (!form_.stream || now - last_sent_ < silence) return;
+        if (!form_.stream || dialect().silence.empty() || now - last_sent_ < silence) return;
         last_sent_ = now;
     }
-    exchange_->send(": waiting\n\n");
+    exchange_->send(std::string(dialect().silence));
 }
 
 std::string Answering::timings_json() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/server/client_limits.hpp"
+#include "apps/server/dialect.hpp"
 #include "apps/server/exchange.hpp"
 #include "apps/server/model_host.hpp"
 #include "apps/server/request_fields.hpp"
@@ -37,7 +38,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
     // How long answers in one piece are put together; at once if this is not called. Before start().
     void make_whole_by(Later later) { later_ = std::move(later); }
 
-    // Sends a comment if a stream has been silent for that long.
+    // Sends what the dialect has for it if a stream has been silent for that long.
     void ping(std::chrono::steady_clock::duration silence);
 
   protected:
@@ -52,8 +53,10 @@ class Answering : public std::enable_shared_from_this<Answering> {
     virtual void on_end() = 0;
     // The event that tells `progress`, an object of JSON, as "prompt_progress".
     virtual std::string progress_json(std::string_view progress) = 0;
-    // The first event of a stream; empty: there is none.
-    virtual std::string opening_json() { return {}; }
+    // write()s what a stream begins with.
+    virtual void send_opening() {}
+    // What a stream ends with in place of an answer that cannot be completed.
+    virtual void send_error(const ApiError& error) { send(dialect().error_json(error)); }
 
     bool streams() const noexcept { return form_.stream; }
     size_t choices() const noexcept { return choices_; }
@@ -67,8 +70,14 @@ class Answering : public std::enable_shared_from_this<Answering> {
     const AnswerForm& form() const noexcept { return form_; }
     const ServedModel& model() const noexcept { return *model_; }
     Exchange& exchange() noexcept { return *exchange_; }
-    // One event of the stream, which begins with the first.
-    void send(std::string_view json);
+    const Dialect& dialect() const noexcept { return *form_.dialect; }
+    // One part of the stream, which begins with the first. `event`: its name, where the dialect has names.
+    void send(std::string_view json, std::string_view event = {});
+    // The same of a stream that has begun.
+    void write(std::string_view json, std::string_view event = {});
+    // Of all prompts; from start() on.
+    uint64_t prompt_tokens() const noexcept { return prompt_tokens_; }
+    // The last event of the OpenAI API.
     void send_end();
     // The error instead of the end of the answer; cancels what is still generated. Again: without effect.
     void fail(unsigned status, const std::string& message, std::string_view code);
@@ -92,14 +101,13 @@ class Answering : public std::enable_shared_from_this<Answering> {
     void cancel();
     void cancel_all();  // with mutex_ held
     void open();
-    void write(std::string_view json);
 
     const std::shared_ptr<Exchange> exchange_;
     const std::shared_ptr<const ServedModel> model_;
     const AnswerForm form_;
     Later later_;
     const uint32_t choices_;  // of all prompts
-    uint64_t first_seed_ = 0;
+    uint64_t first_seed_ = 0, prompt_tokens_ = 0;
     double prompt_seconds_ = 0, generation_seconds_ = 0;
     std::unique_ptr<ClientAccounts::Ticket> ticket_;  // each choice gives back its place
     uint32_t left_ = 0;

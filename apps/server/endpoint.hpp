@@ -6,6 +6,7 @@
 #include "apps/server/answering.hpp"
 #include "apps/server/byte_budget.hpp"
 #include "apps/server/client_limits.hpp"
+#include "apps/server/dialect.hpp"
 #include "apps/server/exchange.hpp"
 #include "apps/server/model_host.hpp"
 #include "apps/server/request_workers.hpp"
@@ -56,6 +57,7 @@ struct Endpoint {
     bool needs_key = true;
     bool always = false;                      // answered where there is no place for others
     bool ServerSettings::*offered = nullptr;  // only where this setting is on
+    const Dialect* dialect = &kOpenAi;        // of its errors
 };
 
 // The lists of all files of endpoints/.

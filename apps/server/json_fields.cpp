@@ -84,6 +84,11 @@ std::string shown(const json::value& value) {
     }
 }
 
+const json::object& object_at(const json::value& value, const std::string& path) {
+    if (!value.is_object()) throw ApiError(400, path + ": expected an object, found " + shown(value), path);
+    return value.get_object();
+}
+
 Fields::Fields(const json::object& object, const FieldTable& table, std::string path)
     : object_(object), table_(table), path_(std::move(path)), asked_(table.rows().size()) {
     table.check(object, path_);
@@ -103,8 +108,9 @@ const json::value* Fields::value_of(std::string_view name) const {
 
 const json::value* Fields::find(std::string_view name) const {
     const auto row = table_.index_of(name);
-    if (!row || table_.rows()[*row].standing != Standing::kHonoured)
-        throw std::logic_error(fmt::format("{}: the field {} is read and not in the table", table_.name(), name));
+    if (!row) return nullptr;
+    if (table_.rows()[*row].standing != Standing::kHonoured)
+        throw std::logic_error(fmt::format("{}: the field {} is read and not honoured", table_.name(), name));
     asked_[*row] = true;
     return value_of(name);
 }

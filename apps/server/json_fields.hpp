@@ -20,8 +20,9 @@ namespace tessera::server {
 // The object in a request's body. Throws ApiError(400): not JSON, not an object, nested deeper than 64, a key twice.
 boost::json::object parse_object(std::string_view body);
 
-// A field that is null counts as missing. All throw ApiError(400) where a field is not of the kind that is asked for,
-// and std::logic_error for one that is no honoured row of the table. One thread at a time.
+// A field that is null counts as missing, and so does one that the table lacks: readings that several tables share ask
+// for the names of all of them. All throw ApiError(400) where a field is not of the kind that is asked for,
+// and std::logic_error for a row of the table that is not honoured. One thread at a time.
 class Fields {
   public:
     // `object` and `table` outlive this. `path`: where the object lies in the request, "messages[3]"; empty: the
@@ -81,6 +82,9 @@ template <typename Read>
 auto read_any(const Fields& fields, std::initializer_list<std::string_view> names, const Read& read) {
     return read_any(fields, std::span(names.begin(), names.size()), read);
 }
+
+// The object that `value`, which lies at `path` in the request, has to be. Throws ApiError(400).
+const boost::json::object& object_at(const boost::json::value& value, const std::string& path);
 
 // How a message shows a value that was not expected: `"abc"`, `a list`, `12`.
 std::string shown(const boost::json::value& value);

@@ -72,4 +72,23 @@ std::vector<Prompt> read_prompts(const Fields& fields, const ModelText& model, b
     return prompts;
 }
 
+bool shows_control(const Fields& fields) {
+    return !fields.boolean("skip_special_tokens").value_or(true);
+}
+
+std::vector<session::Request> requests_of(const session::Request& request, std::vector<Prompt> prompts,
+                                          const AnswerForm& form) {
+    if (prompts.size() * form.choices > kMaximumChoices)
+        throw ApiError(400,
+                       fmt::format("n: {} answers to {} prompts; at most {} in all are accepted", form.choices,
+                                   prompts.size(), kMaximumChoices),
+                       "n");
+    std::vector<session::Request> requests;
+    for (Prompt& prompt : prompts) {
+        requests.push_back(request);
+        requests.back().prompt = std::move(prompt.tokens);
+    }
+    return requests;
+}
+
 }  // namespace tessera::server

@@ -3,6 +3,7 @@
 
 #include "apps/server/json_fields.hpp"
 #include "apps/server/model_text.hpp"
+#include "apps/server/request_fields.hpp"
 
 #include <string>
 #include <vector>
@@ -20,5 +21,12 @@ struct Prompt {
 // another; or a list of such, each of them a prompt. At least one. Throws ApiError(400), for a prompt that is far
 // longer than the context before all of it has been read.
 std::vector<Prompt> read_prompts(const Fields& fields, const ModelText& model, bool with_text);
+
+// Control tokens are a part of the text: true unless skip_special_tokens says otherwise.
+bool shows_control(const Fields& fields);
+
+// `request` for each of the prompts. Throws ApiError(400) for too many answers.
+std::vector<session::Request> requests_of(const session::Request& request, std::vector<Prompt> prompts,
+                                          const AnswerForm& form);
 
 }  // namespace tessera::server

@@ -188,7 +188,7 @@ std::vector<std::string> read_stops(const Fields& fields) {
                            std::string(name));
         return stops;
     };
-    return read_any(fields, {"stop", "stopping_strings"}, read).value_or(std::vector<std::string>());
+    return read_any(fields, {"stop", "stopping_strings", "stop_sequences"}, read).value_or(std::vector<std::string>());
 }
 
 session::Request read_request(const Fields& fields, const ModelText& model, std::optional<uint32_t> default_tokens) {

@@ -1,6 +1,7 @@
 // Fields that requests for chats and completions have in common.
 #pragma once
 
+#include "apps/server/dialect.hpp"
 #include "apps/server/json_fields.hpp"
 #include "apps/server/model_text.hpp"
 #include "core/session/generation.hpp"
@@ -22,6 +23,7 @@ struct AnswerForm {
     bool progress = false;         // of the prompt, in a stream
     bool timings = false;          // with each part of a stream
     uint32_t choices = 1;          // of each prompt
+    const Dialect* dialect = &kOpenAi;
 };
 
 AnswerForm read_form(const Fields& fields);

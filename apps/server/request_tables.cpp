@@ -154,27 +154,6 @@ constexpr FieldRow kGeneration[] = {
     {"speculative_ngram", kRefused, "this version has no speculative decoding"},
 };
 
-// Numbers of sampling, under all of their names.
-Rows sampling_rows() {
-    static const std::vector<std::string> texts = [] {
-        std::vector<std::string> made;
-        for (const session::SamplingField& field : session::kSamplingFields)
-            made.push_back(fmt::format("as {}", field.name));
-        return made;
-    }();
-    static const std::vector<FieldRow> rows = [] {
-        std::vector<FieldRow> made;
-        for (size_t i = 0; i < session::kSamplingFields.size(); ++i) {
-            const session::SamplingField& field = session::kSamplingFields[i];
-            made.push_back({field.name, kHonoured, field.help});
-            for (const std::string_view alias : session::aliases_of(field))
-                made.push_back({alias, kHonoured, texts[i]});
-        }
-        return made;
-    }();
-    return rows;
-}
-
 // Of a conversation.
 constexpr FieldRow kConversation[] = {
     {"messages", kHonoured, "the conversation"},
@@ -382,6 +361,26 @@ std::vector<FieldRow> rows_beside_conversation() {
 }
 
 }  // namespace
+
+std::span<const FieldRow> sampling_rows() {
+    static const std::vector<std::string> texts = [] {
+        std::vector<std::string> made;
+        for (const session::SamplingField& field : session::kSamplingFields)
+            made.push_back(fmt::format("as {}", field.name));
+        return made;
+    }();
+    static const std::vector<FieldRow> rows = [] {
+        std::vector<FieldRow> made;
+        for (size_t i = 0; i < session::kSamplingFields.size(); ++i) {
+            const session::SamplingField& field = session::kSamplingFields[i];
+            made.push_back({field.name, kHonoured, field.help});
+            for (const std::string_view alias : session::aliases_of(field))
+                made.push_back({alias, kHonoured, texts[i]});
+        }
+        return made;
+    }();
+    return rows;
+}
 
 const FieldTable& chat_table() {
     static const FieldTable table("/v1/chat/completions", {kConversation, kChat, kGeneration, sampling_rows()});

@@ -29,7 +29,10 @@ const FieldTable& called_function_table();
 const FieldTable& tool_table();
 const FieldTable& tool_function_table();
 
-// All of these.
+// Numbers of sampling, under all of their names: of every request that generates.
+std::span<const FieldRow> sampling_rows();
+
+// All of these tables.
 std::span<const FieldTable* const> request_tables();
 
 }  // namespace tessera::server

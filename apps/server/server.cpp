@@ -299,8 +299,10 @@ Admission Server::State::check(const HttpRequest& request, bool reserved) {
 }
 
 std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, const Route* route, bool reserved) {
+    const Dialect& dialect = route && route->endpoint ? *route->endpoint->dialect : kOpenAi;
     const bool asks = request.method == "OPTIONS";  // a browser, before the request itself
-    if (auto refusal = access.refusal(request, !asks && (!route || route->needs_key()))) return refusal;
+    if (const auto refusal = access.refusal(request, !asks && (!route || route->needs_key())))
+        return to_response(*refusal, dialect);
     if (asks) {
         HttpResponse response{204, "text/plain", {}, {}};
         response.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
@@ -328,19 +330,20 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
         try {
             check_query(path_of(request), request.query);
         } catch (const ApiError& error) {
-            return to_response(error);
+            return to_response(error, dialect);
         }
     }
-    if (const auto fault = request.method == "POST" ? fault_of_type(request) : std::nullopt) return to_response(*fault);
+    if (const auto fault = request.method == "POST" ? fault_of_type(request) : std::nullopt)
+        return to_response(*fault, dialect);
     if (reserved && !(route->endpoint && route->endpoint->always)) {
         ApiError error(503, "there are more connections than the server serves at once", {}, "overloaded");
         error.retry_after = 1;
-        return to_response(error);
+        return to_response(error, dialect);
     }
     if (const auto model = !route->at_once() ? host.peek() : nullptr) {
         const Sender sender = access.sender_of(request);
         if (const auto refused = accounts.refusal(sender.client, sender.limits, model->engine->max_sequences()))
-            return to_response(*refused);
+            return to_response(*refused, dialect);
     }
     return std::nullopt;
 }
@@ -350,13 +353,24 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
     const Route* const route = route_of(request);
     if (!route->endpoint) return exchange->respond(route->page(request));
     const Endpoint& endpoint = *route->endpoint;
-    if (endpoint.look) return exchange->respond(endpoint.look(endpoint_context, request));
+    if (endpoint.look) {
+        try {
+            return exchange->respond(endpoint.look(endpoint_context, request));
+        } catch (...) {
+            return exchange->respond(to_response(current_api_error(), *endpoint.dialect));
+        }
+    }
     const Sender sender = access.sender_of(request);
     // An answer by the engine gets its own when its prompt is known.
     std::shared_ptr<ClientAccounts::Ticket> ticket;
-    if (const auto model = endpoint.work ? host.peek() : nullptr)
-        ticket = accounts.admit(sender.client, sender.limits, model->engine->max_sequences(), 1,
-                                request.body.size() / kBytesOfToken);
+    if (const auto model = endpoint.work ? host.peek() : nullptr) {
+        try {
+            ticket = accounts.admit(sender.client, sender.limits, model->engine->max_sequences(), 1,
+                                    request.body.size() / kBytesOfToken);
+        } catch (const ApiError& error) {
+            return exchange->respond(to_response(error, *endpoint.dialect));
+        }
+    }
     {
         const std::scoped_lock lock(mutex);
         unanswered.push_back(exchange);
@@ -377,7 +391,7 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
         } catch (...) {
             const ApiError error = current_api_error();
             exchange->note({0, 0, 0, 0, error.code().empty() ? "refused" : error.code()});
-            response = to_response(error);
+            response = to_response(error, *endpoint.dialect);
         }
         // The client's place is free before it hears of it.
         ticket.reset();

@@ -2,12 +2,13 @@
 
 #include "apps/server/access_control.hpp"
 #include "apps/server/api_error.hpp"
-#include "apps/server/chat_messages.hpp"
-#include "apps/server/generation_request.hpp"
+#include "apps/server/dialects/llama/requests.hpp"
+#include "apps/server/dialects/llama/text_api.hpp"
+#include "apps/server/dialects/openai/chat_messages.hpp"
+#include "apps/server/dialects/openai/requests.hpp"
 #include "apps/server/http_text.hpp"
 #include "apps/server/query.hpp"
 #include "apps/server/request_tables.hpp"
-#include "apps/server/text_api.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "tests/fuzz/promises.hpp"
@@ -114,7 +115,8 @@ size_t control_tokens(const ModelText& model, std::span<const text::Token> token
 // Only what the template itself wrote becomes control tokens.
 void check_control(std::string_view body, const ModelText& model, std::span<const text::Token> tokens) {
     const json::object object = parse_object(body);
-    const text::WrittenChat chat = write_chat(Fields(object, template_table()), model, [](uint64_t) {});
+    const text::WrittenChat chat =
+        write(read_conversation(Fields(object, template_table()), model), model, [](uint64_t) {});
     size_t own = 0, at = 0;
     const auto count = [&](size_t end) {
         own += control_tokens(model, model.tokenizer->encode(std::string_view(chat.text).substr(at, end - at),

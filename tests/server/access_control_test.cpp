@@ -15,7 +15,7 @@ unsigned status_of(const ServerSettings& settings, Headers headers, bool needs_k
     request.version = version;
     request.headers = std::move(headers);
     const auto refusal = access.refusal(request, needs_key);
-    return refusal ? refusal->status : 200;
+    return refusal ? refusal->status() : 200;
 }
 
 TEST(AccessControl, NamesOfALoopbackServer) {

@@ -1,5 +1,5 @@
 // What a client receives of an answer with reasoning and tool calls, in one piece and as a stream.
-#include "apps/server/chat_answer.hpp"
+#include "apps/server/dialects/openai/chat_answer.hpp"
 
 #include "tests/server/received.hpp"
 

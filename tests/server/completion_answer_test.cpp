@@ -1,5 +1,5 @@
 // What a client receives of a completion with its prompt: scored once, however many answers there are.
-#include "apps/server/completion_answer.hpp"
+#include "apps/server/dialects/openai/completion_answer.hpp"
 
 #include "tests/server/received.hpp"
 #include "tests/server/small_model.hpp"

@@ -1,6 +1,6 @@
 // Conversations that end with the assistant's message: continued, or what the request says; never answered silently.
 #include "apps/server/api_error.hpp"
-#include "apps/server/text_api.hpp"
+#include "apps/server/dialects/llama/text_api.hpp"
 #include "tests/server/small_model.hpp"
 
 #include <boost/json/parse.hpp>

@@ -1,5 +1,5 @@
 // Answers of /completion in one piece: which fields they have, and on whose thread they are made.
-#include "apps/server/plain_answer.hpp"
+#include "apps/server/dialects/llama/plain_answer.hpp"
 
 #include "apps/server/api_error.hpp"
 #include "tests/server/received.hpp"

@@ -1,6 +1,7 @@
 // What requests say of random numbers and of the order of the samplers.
 #include "apps/server/api_error.hpp"
-#include "apps/server/generation_request.hpp"
+#include "apps/server/dialects/llama/requests.hpp"
+#include "apps/server/dialects/openai/requests.hpp"
 #include "core/base/error.hpp"
 #include "tests/server/small_model.hpp"
 

@@ -1,7 +1,7 @@
 // What the server and the model are, and how they are.
 #include "apps/server/api_error.hpp"
+#include "apps/server/dialects/llama/generation_settings.hpp"
 #include "apps/server/endpoint.hpp"
-#include "apps/server/generation_settings.hpp"
 #include "apps/server/query.hpp"
 #include "core/base/text.hpp"
 #include "core/text/json_writer.hpp"

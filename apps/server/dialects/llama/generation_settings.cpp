@@ -1,4 +1,4 @@
-#include "apps/server/generation_settings.hpp"
+#include "apps/server/dialects/llama/generation_settings.hpp"
 
 #include "core/text/json_writer.hpp"
 

@@ -1,4 +1,4 @@
-#include "apps/server/chat_messages.hpp"
+#include "apps/server/dialects/openai/chat_messages.hpp"
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/request_tables.hpp"
@@ -15,15 +15,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kMaximumMessages = 100'000, kMaximumParts = 10'000, kMaximumTools = 1024, kMaximumCalls = 1024,
-                 kMaximumVariables = 64;
+constexpr size_t kMaximumVariables = 64;
 
 constexpr std::string_view kContent = "a text, or a list of parts that are texts";
-
-const json::object& object_of(const json::value& value, const std::string& path) {
-    if (!value.is_object()) throw ApiError(400, path + ": expected an object, found " + shown(value), path);
-    return value.get_object();
-}
 
 // A text, or a list of parts that are texts.
 std::string content_of(const Fields& message) {
@@ -35,7 +29,7 @@ std::string content_of(const Fields& message) {
     const json::array* const parts = message.array("content", kMaximumParts);
     for (size_t i = 0; i < parts->size(); ++i) {
         const std::string path = fmt::format("{}[{}]", message.path("content"), i);
-        const json::object& part = object_of((*parts)[i], path);
+        const json::object& part = object_at((*parts)[i], path);
         // Before other fields are looked at, which parts of other types have of their own.
         const json::value* const type = part.if_contains("type");
         if (!type || *type != "text")
@@ -71,7 +65,7 @@ std::vector<text::ToolCall> calls_of(const Fields& message) {
     const json::array* const given = message.array("tool_calls", kMaximumCalls);
     for (size_t i = 0; given && i < given->size(); ++i) {
         const std::string path = fmt::format("{}[{}]", message.path("tool_calls"), i);
-        const Fields call(object_of((*given)[i], path), call_table(), path);
+        const Fields call(object_at((*given)[i], path), call_table(), path);
         if (call.text("type").value_or("function") != "function") call.refuse("type", "functions alone are called");
         const json::object* const function = call.object("function");
         if (!function) call.reject("function", "an object");
@@ -85,7 +79,7 @@ std::vector<text::ToolCall> calls_of(const Fields& message) {
 }
 
 text::ChatMessage message_of(const json::value& value, const std::string& path) {
-    const Fields fields(object_of(value, path), message_table(), path);
+    const Fields fields(object_at(value, path), message_table(), path);
     const auto role = fields.text("role");
     if (!role) fields.reject("role", "system, developer, user, assistant or tool");
     text::ChatMessage message{std::string(*role), content_of(fields)};
@@ -111,7 +105,7 @@ std::vector<text::ChatTool> tools_of(const Fields& fields) {
     const json::array* const given = fields.array("tools", kMaximumTools);
     for (size_t i = 0; given && i < given->size(); ++i) {
         const std::string path = fmt::format("tools[{}]", i);
-        const Fields tool(object_of((*given)[i], path), tool_table(), path);
+        const Fields tool(object_at((*given)[i], path), tool_table(), path);
         if (tool.text("type").value_or("function") != "function")
             tool.refuse("type", "this version knows functions alone");
         const json::object* const function = tool.object("function");
@@ -128,30 +122,9 @@ std::vector<text::ChatTool> tools_of(const Fields& fields) {
     return tools;
 }
 
-void set_variable(text::ChatOptions& options, std::string_view name, text::PythonJson value) {
-    const auto found = std::ranges::find(options.variables, name, &text::PythonMember::key);
-    if (found == options.variables.end())
-        options.variables.push_back({std::string(name), std::move(value)});
-    else
-        found->value = std::move(value);
-}
-
-// The OpenAI API's field. A template that knows efforts is given the word; else all but "none" ask for reasoning.
 void read_effort(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
-    const auto effort = fields.text("reasoning_effort");
-    if (!effort) return;
-    static constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
-    if (std::ranges::find(kEfforts, *effort) == std::end(kEfforts))
-        fields.reject("reasoning_effort", R"("none", "minimal", "low", "medium", "high" or "xhigh")");
-    if (*effort == "none") {
-        options.thinking = false;
-        return;
-    }
-    if (!model.writer->can_think() && !model.writer->has_efforts())
-        throw ApiError(400, fmt::format("reasoning_effort: {} has no switch for thinking", model.writer->title()),
-                       "reasoning_effort");
-    if (model.writer->can_think()) options.thinking = true;
-    if (model.writer->has_efforts()) set_variable(options, "reasoning_effort", text::PythonJson::of_text(*effort));
+    if (const auto effort = fields.text("reasoning_effort"))
+        set_effort(*effort, fields, "reasoning_effort", model, options);
 }
 
 // Variables of the template, as other servers take them.
@@ -182,15 +155,12 @@ void read_variables(const Fields& fields, const ModelText& model, text::ChatOpti
     if (!thinking) return;
     if (fields.has("reasoning_effort") && options.thinking && options.thinking != thinking)
         fields.contradict("chat_template_kwargs", "reasoning_effort");
-    if (*thinking && !model.writer->can_think())
-        throw ApiError(400, fmt::format("chat_template_kwargs: {} has no switch for thinking", model.writer->title()),
-                       "chat_template_kwargs");
-    options.thinking = thinking;
+    set_thinking(*thinking, "chat_template_kwargs", model, options);
 }
 
 // The name in {"type": "function", "function": {"name": ...}}.
 std::string named_function(const json::value& value, const std::string& path) {
-    const Fields fields(object_of(value, path), named_tool_table(), path);
+    const Fields fields(object_at(value, path), named_tool_table(), path);
     if (fields.text("type") != "function") fields.reject("type", "function");
     const json::object* const function = fields.object("function");
     if (!function) fields.reject("function", "an object");
@@ -202,13 +172,9 @@ std::string named_function(const json::value& value, const std::string& path) {
     return std::string(*name);
 }
 
-struct ToolChoice {
-    bool none = false, required = false;
-    std::vector<std::string> names;  // of which one is to be called; empty: any
-};
-
 // "auto", "none", "required", a function, or {"type": "allowed_tools", "allowed_tools": {"mode": "required", ...}}.
 ToolChoice choice_of(const Fields& fields) {
+    using enum ToolChoice::Kind;
     const json::value* const choice = fields.find("tool_choice");
     if (!choice) return {};
     constexpr std::string_view kExpected = R"("auto", "none", "required" or a function)";
@@ -216,11 +182,11 @@ ToolChoice choice_of(const Fields& fields) {
     if (choice->is_string()) {
         const std::string_view word = choice->get_string();
         if (word != "auto" && word != "none" && word != "required") fields.reject("tool_choice", kExpected);
-        return {word == "none", word == "required", {}};
+        return {word == "none" ? kNone : word == "required" ? kRequired : kAuto};
     }
     if (!choice->is_object()) fields.reject("tool_choice", kExpected);
     const json::value* const type = choice->get_object().if_contains("type");
-    if (!type || *type != "allowed_tools") return {false, true, {named_function(*choice, path)}};
+    if (!type || *type != "allowed_tools") return {kNamed, {named_function(*choice, path)}};
     const Fields outer(choice->get_object(), allowed_choice_table(), path);
     outer.text("type");
     const json::object* const allowed = outer.object("allowed_tools");
@@ -228,7 +194,7 @@ ToolChoice choice_of(const Fields& fields) {
     const Fields inner(*allowed, allowed_tools_table(), outer.path("allowed_tools"));
     if (inner.text("mode") != "required")
         inner.refuse("mode", "of tools some of which may be called, one must be: give only those in tools");
-    ToolChoice made{false, true, {}};
+    ToolChoice made{kNamed};
     const json::array* const list = inner.array("tools", kMaximumTools);
     for (size_t i = 0; list && i < list->size(); ++i)
         made.names.push_back(named_function((*list)[i], fmt::format("{}[{}]", inner.path("tools"), i)));
@@ -236,22 +202,6 @@ ToolChoice choice_of(const Fields& fields) {
     inner.check_read();
     outer.check_read();
     return made;
-}
-
-// The tools of which the choice wants one.
-std::vector<structure::CallableTool> chosen_tools(const Fields& fields, const ToolChoice& choice,
-                                                  std::span<const text::ChatTool> tools) {
-    std::vector<structure::CallableTool> chosen;
-    for (const text::ChatTool& tool : tools) {
-        if (choice.names.empty() || std::ranges::find(choice.names, tool.name) != choice.names.end())
-            chosen.push_back({tool.name, tool.parameters});
-    }
-    for (const std::string& name : choice.names) {
-        if (std::ranges::find(chosen, name, &structure::CallableTool::name) == chosen.end())
-            throw ApiError(400, fmt::format("tool_choice: tools have no function '{}'", name), "tool_choice");
-    }
-    if (chosen.empty()) fields.refuse("tool_choice", "there are no tools that could be called");
-    return chosen;
 }
 
 // Whether the last message is an answer that has been begun: if the request says so, or says nothing and it is the
@@ -262,58 +212,28 @@ bool continues(const Fields& fields, std::span<const text::ChatMessage> messages
         throw ApiError(400,
                        "continue_final_message: excludes add_generation_prompt: a message is continued or answered",
                        "continue_final_message");
-    if (asked || opened || messages.back().role != "assistant") return asked.value_or(false);
-    if (!messages.back().tool_calls.empty()) {
-        const std::string path = fmt::format("messages[{}]", messages.size() - 1);
-        throw ApiError(400,
-                       path +
-                           ": the last message calls tools and cannot be continued: send their results, or say what "
-                           "follows with add_generation_prompt",
-                       path);
-    }
-    // As llama-server has it: templates do not say which of them the model would go on with.
-    if (messages.size() > 1 && messages[messages.size() - 2].role == "assistant") {
-        const std::string path = fmt::format("messages[{}]", messages.size() - 1);
-        throw ApiError(400,
-                       path +
-                           ": the last two messages are the assistant's: make them one, or say with "
-                           "continue_final_message or add_generation_prompt what follows",
-                       path);
-    }
-    return true;
+    if (asked || opened) return asked.value_or(false);
+    return ends_begun(messages, ", or say what follows with add_generation_prompt");
 }
 
 }  // namespace
 
-text::WrittenChat write_chat(const Fields& fields, const ModelText& model,
-                             const std::function<void(uint64_t fewest_bytes)>& check, AskedCalls* asked) {
-    if (!model.writer) throw ApiError(400, model.writer_fault, "messages");
+Conversation read_conversation(const Fields& fields, const ModelText& model) {
+    Conversation conversation{begin_conversation(model)};
     const json::array* const given = fields.array("messages", kMaximumMessages);
     if (!given || given->empty()) throw ApiError(400, "messages: expected a list of at least one message", "messages");
-    std::vector<text::ChatMessage> messages;
     for (size_t i = 0; i < given->size(); ++i)
-        messages.push_back(message_of((*given)[i], fmt::format("messages[{}]", i)));
-    text::ChatOptions options = model.writer->options();
+        conversation.messages.push_back(message_of((*given)[i], fmt::format("messages[{}]", i)));
+    text::ChatOptions& options = conversation.options;
     read_effort(fields, model, options);
     read_variables(fields, model, options);
     options.tools = tools_of(fields);
-    const ToolChoice choice = choice_of(fields);
-    if (choice.none) options.tools.clear();
-    const bool parallel = fields.boolean("parallel_tool_calls").value_or(true);
-    if (!options.tools.empty() && !parallel && !choice.required)
-        fields.refuse("parallel_tool_calls",
-                      "the model decides how many calls an answer has, unless tool_choice asks for one");
-    if (choice.required) {
-        std::vector<structure::CallableTool> chosen = chosen_tools(fields, choice, options.tools);
-        // A function that is named is called once.
-        if (asked) *asked = {std::move(chosen), parallel && choice.names.size() != 1};
-    }
-    const bool continued = continues(fields, messages);
+    ToolChoice choice = choice_of(fields);
+    choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
+    choose_tools(choice, fields, "parallel_tool_calls", conversation);
+    conversation.continued = continues(fields, conversation.messages);
     options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
-    check(model.writer->fewest_bytes(messages, options));
-    text::WrittenChat chat =
-        continued ? model.writer->write_continued(messages, options) : model.writer->write(messages, options);
-    return chat;
+    return conversation;
 }
 
 }  // namespace tessera::server

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/server/answering.hpp"
-#include "apps/server/generation_request.hpp"
+#include "apps/server/dialects/openai/requests.hpp"
 #include "core/text/json_writer.hpp"
 
 #include <cstddef>

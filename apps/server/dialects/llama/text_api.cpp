@@ -1,8 +1,8 @@
-#include "apps/server/text_api.hpp"
+#include "apps/server/dialects/llama/text_api.hpp"
 
 #include "apps/server/api_error.hpp"
-#include "apps/server/chat_messages.hpp"
 #include "apps/server/counted_body.hpp"
+#include "apps/server/dialects/openai/chat_messages.hpp"
 #include "apps/server/request_fields.hpp"
 #include "apps/server/request_tables.hpp"
 #include "core/base/text.hpp"
@@ -89,8 +89,9 @@ HttpResponse apply_template_response(std::string_view body, const ModelText& mod
     const json::object object = parse_object(body);
     const Fields fields(object, template_table());
     // Of any length, as far as memory goes: nothing is generated.
-    const text::WrittenChat chat = write_chat(fields, model, [](uint64_t) {});
+    const Conversation conversation = read_conversation(fields, model);
     fields.check_read();
+    const text::WrittenChat chat = write(conversation, model, [](uint64_t) {});
     CountedBody answer(memory, "messages");
     answer.append(R"({"prompt":)");
     answer.append(text::json_string(chat.text));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/server/answering.hpp"
-#include "apps/server/generation_request.hpp"
+#include "apps/server/dialects/llama/requests.hpp"
 #include "apps/server/probabilities_json.hpp"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "apps/server/plain_answer.hpp"
+#include "apps/server/dialects/llama/plain_answer.hpp"
 
 #include "apps/server/api_error.hpp"
 #include "core/base/nearest.hpp"

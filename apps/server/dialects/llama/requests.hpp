@@ -1,10 +1,9 @@
-// Bodies of requests for text, read and written as tokens, without anything of the engine.
+// Bodies of requests to /completion, as llama-server has them, without anything of the engine.
 #pragma once
 
-#include "apps/server/generation_settings.hpp"
+#include "apps/server/dialects/llama/generation_settings.hpp"
 #include "apps/server/model_text.hpp"
 #include "apps/server/request_fields.hpp"
-#include "core/text/reply_parser.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -14,37 +13,6 @@
 #include <vector>
 
 namespace tessera::server {
-
-// How the answer to a chat is read.
-struct ChatForm {
-    text::ReplySyntax syntax;
-    std::optional<uint32_t> probabilities;  // each token with so many others
-};
-
-struct ChatRequest {
-    AnswerForm form;
-    session::Request request;
-    ChatForm chat;
-};
-
-// How a text is continued; vectors have an element a prompt.
-struct CompletionForm {
-    bool probabilities = false;
-    // What stands before the answer: the prompt, or nothing.
-    std::vector<std::string> echoes;
-    // With both: the tokens of the prompt, without one that was added.
-    struct EchoedTokens {
-        std::vector<text::Token> tokens;
-        bool after_bos = false;  // the first has a probability, too
-    };
-    std::vector<EchoedTokens> echoed;
-};
-
-struct CompletionRequest {
-    AnswerForm form;
-    std::vector<session::Request> prompts;
-    CompletionForm completion;
-};
 
 // A field of the answer that a request asks for.
 struct AskedField {
@@ -75,10 +43,8 @@ struct PlainRequest {
     PlainForm plain;
 };
 
-// Callbacks, client and space of the session's requests are the caller's. All throw ApiError, and Error for what the
-// template or the sampler refuses.
-ChatRequest read_chat(std::string_view body, const ModelText& model);
-CompletionRequest read_completion(std::string_view body, const ModelText& model);
+// Callbacks, client and space of the session's requests are the caller's. Throws ApiError, and Error for what the
+// sampler refuses.
 PlainRequest read_plain_completion(std::string_view body, const ModelText& model);
 
 }  // namespace tessera::server

@@ -1,4 +1,4 @@
-#include "apps/server/completion_answer.hpp"
+#include "apps/server/dialects/openai/completion_answer.hpp"
 
 #include "core/text/detokenizer.hpp"
 

@@ -1,0 +1,61 @@
+#include "apps/server/chat_answering.hpp"
+
+#include <utility>
+
+namespace tessera::server {
+
+ChatAnswering::ChatAnswering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model,
+                             AnswerForm form, ChatForm chat, std::string_view call_kind)
+    : Answering(std::move(exchange), std::move(model), form), chat_(std::move(chat)), call_kind_(call_kind) {
+    for (uint32_t i = 0; i < form.choices; ++i) choices_.push_back({text::ReplyParser(chat_.syntax), {}, {}, {}, {}});
+}
+
+void ChatAnswering::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
+    if (token.probabilities) choices_[index].probabilities.add(*token.probabilities, *model().tokenizer);
+    std::vector<text::ReplyEvent> events;
+    choices_[index].parser.push(token.text, events);
+    take(index, events, timings);
+}
+
+void ChatAnswering::take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings) {
+    Choice& choice = choices_[index];
+    for (const text::ReplyEvent& event : events) {
+        switch (event.part) {
+            case text::ReplyPart::kReasoning:
+                if (!streams()) choice.reasoning += event.text;
+                break;
+            case text::ReplyPart::kContent:
+                if (!streams()) choice.content += event.text;
+                break;
+            case text::ReplyPart::kToolCall:
+                choice.calls.push_back({new_id(call_kind_), event.text, {}});
+                break;
+            case text::ReplyPart::kToolArguments:
+                if (event.call < choice.calls.size()) choice.calls[event.call].arguments += event.text;
+                break;
+        }
+        if (streams()) send_part(index, event, timings);
+    }
+}
+
+void ChatAnswering::on_finish(size_t index, const session::Answer& answer) {
+    Choice& choice = choices_[index];
+    std::vector<text::ReplyEvent> events;
+    choice.parser.finish(events);
+    take(index, events);
+    choice.reason = answer.reason;
+    choice.stop_string = answer.stop_string;
+    if (streams()) send_finish(index, answer);
+}
+
+void ChatAnswering::on_end() {
+    if (streams()) return send_last();
+    uint64_t bytes = 0;
+    for (const Choice& choice : choices_) {
+        bytes += choice.content.size() + choice.reasoning.size() + choice.probabilities.list.size();
+        for (const Call& call : choice.calls) bytes += call.name.size() + call.arguments.size();
+    }
+    respond_later(bytes, [this] { return whole(); });
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,63 @@
+// Answers to chats: reasoning, content and calls of tools, whatever form they are sent in.
+#pragma once
+
+#include "apps/server/answering.hpp"
+#include "apps/server/conversation.hpp"
+#include "apps/server/probabilities_json.hpp"
+#include "core/text/reply_parser.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::server {
+
+// Splits what is generated into parts. Of a stream derived classes send each; else they write the whole at the end.
+class ChatAnswering : public Answering {
+  public:
+    // `call_kind`: what the ids of calls begin with.
+    ChatAnswering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+                  ChatForm chat, std::string_view call_kind);
+
+    // As of Answering; public so that tests can play the engine.
+    void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) final;
+    void on_finish(size_t choice, const session::Answer& answer) final;
+    void on_end() final;
+
+  protected:
+    struct Call {
+        std::string id, name, arguments;
+    };
+    struct Choice {
+        text::ReplyParser parser;
+        std::string reasoning, content;  // of an answer in one piece
+        std::vector<Call> calls;
+        ProbabilitiesJson probabilities;  // that have not been sent
+        session::FinishReason reason = session::FinishReason::kEndOfText;
+        int stop_string = -1;  // which of the request's ended it
+        bool length() const noexcept { return finish_word(reason) == "length"; }
+    };
+
+    // A part of a stream. Of kToolCall the call is the last of the choice's.
+    virtual void send_part(size_t choice, const text::ReplyEvent& event, std::string_view timings) = 0;
+    // The choice of a stream is complete.
+    virtual void send_finish(size_t choice, const session::Answer& answer) = 0;
+    // The stream is: ends the exchange.
+    virtual void send_last() = 0;
+    // The answer in one piece.
+    virtual std::string whole() = 0;
+
+    const ChatForm& chat() const noexcept { return chat_; }
+    Choice& choice(size_t index) noexcept { return choices_[index]; }
+    std::vector<Choice>& all_choices() noexcept { return choices_; }
+
+  private:
+    void take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings = {});
+
+    const ChatForm chat_;
+    const std::string call_kind_;
+    std::vector<Choice> choices_;
+};
+
+}  // namespace tessera::server

@@ -1,0 +1,154 @@
+#include "apps/server/conversation.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "core/base/error.hpp"
+#include "core/text/json_writer.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+namespace tessera::server {
+namespace {
+
+// Calls of the tools, as the model's format has them.
+void hold_to_calls(session::Request& request, const AskedCalls& asked, const text::ReplySyntax& reply,
+                   const ModelText& model) {
+    if (reply.content_begun)
+        throw ApiError(400, "tool_choice: the message to be continued is not held to calls", "tool_choice");
+    try {
+        const structure::Body body = structure::calls_body(reply.tools, asked.tools, asked.several, *model.tokenizer);
+        hold_to(request, structure::answer_grammar(body, reply, *model.tokenizer), model, "tool_choice");
+    } catch (const Error& error) {
+        throw ApiError(400, fmt::format("tool_choice: {}", error.what()), "tool_choice");
+    }
+}
+
+}  // namespace
+
+text::ChatOptions begin_conversation(const ModelText& model) {
+    if (!model.writer) throw ApiError(400, model.writer_fault, "messages");
+    return model.writer->options();
+}
+
+void set_thinking(bool thinking, std::string_view field, const ModelText& model, text::ChatOptions& options) {
+    if (thinking && !model.writer->can_think())
+        throw ApiError(400, fmt::format("{}: {} has no switch for thinking", field, model.writer->title()),
+                       std::string(field));
+    options.thinking = thinking;
+}
+
+void set_effort(std::string_view effort, const Fields& fields, std::string_view name, const ModelText& model,
+                text::ChatOptions& options) {
+    static constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
+    if (std::ranges::find(kEfforts, effort) == std::end(kEfforts))
+        fields.reject(name, R"("none", "minimal", "low", "medium", "high" or "xhigh")");
+    if (effort == "none") {
+        options.thinking = false;
+        return;
+    }
+    if (!model.writer->can_think() && !model.writer->has_efforts())
+        throw ApiError(400, fmt::format("{}: {} has no switch for thinking", fields.path(name), model.writer->title()),
+                       fields.path(name));
+    if (model.writer->can_think()) options.thinking = true;
+    if (model.writer->has_efforts()) set_variable(options, "reasoning_effort", text::PythonJson::of_text(effort));
+}
+
+text::ChatTool function_tool(std::string_view name, std::string_view description,
+                             const boost::json::object& parameters) {
+    text::ChatTool tool{std::string(name), std::string(description), boost::json::serialize(parameters), {}};
+    text::JsonWriter json(tool.whole);
+    json.begin_object().member("type", "function").key("function").begin_object().member("name", name);
+    if (!description.empty()) json.member("description", description);
+    json.key("parameters").json(tool.parameters).end_object().end_object();
+    return tool;
+}
+
+void choose_tools(const ToolChoice& choice, const Fields& fields, std::string_view parallel,
+                  Conversation& conversation) {
+    using enum ToolChoice::Kind;
+    std::vector<text::ChatTool>& tools = conversation.options.tools;
+    if (choice.kind == kNone) tools.clear();
+    const bool required = choice.kind == kRequired || choice.kind == kNamed;
+    if (!tools.empty() && !choice.parallel && !required)
+        fields.refuse(parallel, "the model decides how many calls an answer has, unless tool_choice asks for one");
+    if (!required) return;
+    std::vector<structure::CallableTool> chosen;
+    for (const text::ChatTool& tool : tools) {
+        if (choice.names.empty() || std::ranges::find(choice.names, tool.name) != choice.names.end())
+            chosen.push_back({tool.name, tool.parameters});
+    }
+    for (const std::string& name : choice.names) {
+        if (std::ranges::find(chosen, name, &structure::CallableTool::name) == chosen.end())
+            throw ApiError(400, fmt::format("tool_choice: tools have no function '{}'", name), "tool_choice");
+    }
+    if (chosen.empty()) fields.refuse("tool_choice", "there are no tools that could be called");
+    // A function that is named is called once.
+    conversation.calls = {std::move(chosen), choice.parallel && choice.names.size() != 1};
+}
+
+void set_variable(text::ChatOptions& options, std::string_view name, text::PythonJson value) {
+    const auto found = std::ranges::find(options.variables, name, &text::PythonMember::key);
+    if (found == options.variables.end())
+        options.variables.push_back({std::string(name), std::move(value)});
+    else
+        found->value = std::move(value);
+}
+
+bool ends_begun(std::span<const text::ChatMessage> messages, std::string_view advice) {
+    if (messages.empty() || messages.back().role != "assistant") return false;
+    const std::string path = fmt::format("messages[{}]", messages.size() - 1);
+    if (!messages.back().tool_calls.empty())
+        throw ApiError(
+            400,
+            fmt::format("{}: the last message calls tools and cannot be continued: send their results{}", path, advice),
+            path);
+    // As llama-server has it: templates do not say which of them the model would go on with.
+    if (messages.size() > 1 && messages[messages.size() - 2].role == "assistant") {
+        throw ApiError(400, fmt::format("{}: the last two messages are the assistant's: make them one{}", path, advice),
+                       path);
+    }
+    return true;
+}
+
+text::WrittenChat write(const Conversation& conversation, const ModelText& model,
+                        const std::function<void(uint64_t fewest_bytes)>& check) {
+    const auto& [options, messages, continued, structure, calls] = conversation;
+    check(model.writer->fewest_bytes(messages, options));
+    return continued ? model.writer->write_continued(messages, options) : model.writer->write(messages, options);
+}
+
+void write_prompt(ChatRequest& read, const Conversation& conversation, const ModelText& model) {
+    const text::WrittenChat written = write(conversation, model, [&](uint64_t bytes) { check_length(bytes, model); });
+    check_length(written.text.size(), model);
+    session::Request& request = read.request;
+    request.prompt = model.writer->tokens(written, 0, most_prompt_tokens(model));
+    check_prompt_tokens(request.prompt.size(), model);
+    read.chat.syntax = written.reply;
+    // What separates reasoning, content and calls may be control tokens.
+    request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone;
+    request.show_end = false;
+    const std::optional<AskedStructure>& structure = conversation.structure;
+    if (!conversation.calls.tools.empty()) {
+        if (structure)
+            throw ApiError(400, fmt::format("tool_choice: excludes {}: the answer is calls alone", structure->field),
+                           "tool_choice");
+        return hold_to_calls(request, conversation.calls, written.reply, model);
+    }
+    if (!structure) return;
+    if (written.reply.tools != text::ToolSyntax::kNone)
+        throw ApiError(
+            400, fmt::format("{}: excludes tools that may be called; set tool_choice to \"none\"", structure->field),
+            structure->field);
+    if (written.reply.content_begun)
+        throw ApiError(400, fmt::format("{}: the message to be continued is not held to it", structure->field),
+                       structure->field);
+    hold_to(request, structure::answer_grammar(structure->body, written.reply, *model.tokenizer), model,
+            structure->field);
+}
+
+}  // namespace tessera::server

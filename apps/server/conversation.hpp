@@ -1,0 +1,96 @@
+// What a chat asks for, whatever form its request has: each dialect reads its own JSON into this.
+#pragma once
+
+#include "apps/server/model_text.hpp"
+#include "apps/server/request_fields.hpp"
+#include "apps/server/structure_fields.hpp"
+#include "apps/structure/tool_grammar.hpp"
+#include "core/text/chat_template.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::server {
+
+inline constexpr size_t kMaximumMessages = 100'000, kMaximumParts = 10'000, kMaximumTools = 1024, kMaximumCalls = 1024;
+
+// What a choice of tools asks for: a call of one of these tools, or of several.
+struct AskedCalls {
+    std::vector<structure::CallableTool> tools = {};  // empty: the model decides
+    bool several = true;
+};
+
+struct Conversation {
+    text::ChatOptions options;  // with the tools
+    std::vector<text::ChatMessage> messages = {};
+    bool continued = false;  // the last message is an answer that has been begun
+    std::optional<AskedStructure> structure = {};  // nothing: any text will do
+    AskedCalls calls = {};
+};
+
+// Which tools are to be called.
+struct ToolChoice {
+    enum class Kind : uint8_t { kAuto, kNone, kRequired, kNamed };
+    Kind kind = Kind::kAuto;
+    std::vector<std::string> names = {};  // of kNamed: one of them is to be called
+    bool parallel = true;                 // several in one answer
+};
+
+// How the answer to a chat is read.
+struct ChatForm {
+    text::ReplySyntax syntax;
+    std::optional<uint32_t> probabilities;  // each token with so many others
+    std::vector<std::string> stops = {};    // that end it, where its dialect tells which of them did
+};
+
+struct ChatRequest {
+    AnswerForm form;
+    session::Request request;
+    ChatForm chat;
+};
+
+// The model's own options, without messages. Throws ApiError(400) for a model that has no template.
+text::ChatOptions begin_conversation(const ModelText& model);
+
+// Sets whether the model thinks before it answers. Throws ApiError(400) that names `field` where it has no such switch
+// and is to think.
+void set_thinking(bool thinking, std::string_view field, const ModelText& model, text::ChatOptions& options);
+
+// Sets how much the model thinks, "none" or "minimal" to "xhigh": a template that knows efforts is given the word; else
+// all but "none" ask for thinking. `fields`, `name`: where it stands, for messages. Throws ApiError(400).
+void set_effort(std::string_view effort, const Fields& fields, std::string_view name, const ModelText& model,
+                text::ChatOptions& options);
+
+// A function that the model may call, with the JSON schema of its parameters.
+text::ChatTool function_tool(std::string_view name, std::string_view description,
+                             const boost::json::object& parameters);
+
+// Sets the tools that are described and the calls that are asked for. `parallel`: the field that asks for one call alone.
+// Throws ApiError(400) for a choice of what is not there.
+void choose_tools(const ToolChoice& choice, const Fields& fields, std::string_view parallel,
+                  Conversation& conversation);
+
+// Sets a variable of the template.
+void set_variable(text::ChatOptions& options, std::string_view name, text::PythonJson value);
+
+// Whether the last message is the assistant's: an answer that has been begun. Throws ApiError(400) where it cannot be
+// continued: it calls tools, or another of the assistant's stands before it. `advice`: what else can be done.
+bool ends_begun(std::span<const text::ChatMessage> messages, std::string_view advice = {});
+
+// As the model's template writes it. `check` is called before, with the bytes that the text has at least: writing takes
+// several times as many. Throws what `check` and ChatTemplate::write throw.
+text::WrittenChat write(const Conversation& conversation, const ModelText& model,
+                        const std::function<void(uint64_t fewest_bytes)>& check);
+
+// Sets the tokens of the request's prompt, how its answer is read and what it is held to. Throws
+// ApiError("context_length_exceeded"), what hold_to() throws, and Error for what the template refuses.
+void write_prompt(ChatRequest& read, const Conversation& conversation, const ModelText& model);
+
+}  // namespace tessera::server

@@ -1,0 +1,29 @@
+#include "apps/server/dialect.hpp"
+
+#include "apps/server/request_tables.hpp"
+
+namespace tessera::server {
+
+std::string server_sent_event(std::string_view event, std::string_view json) {
+    std::string out;
+    out.reserve(event.size() + json.size() + 20);
+    if (!event.empty()) out.append("event: ").append(event) += '\n';
+    out.append("data: ").append(json).append("\n\n");
+    return out;
+}
+
+const Dialect kOpenAi{
+    .error_json = json_of,
+    .stream_type = "text/event-stream",
+    .part = server_sent_event,
+    .silence = ": waiting\n\n",
+    .tables = request_tables,
+};
+
+HttpResponse to_response(const ApiError& error, const Dialect& dialect) {
+    HttpResponse response = to_response(error);
+    response.body = dialect.error_json(error);
+    return response;
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,37 @@
+// The form in which a client and the server speak: one for each API that clients know.
+#pragma once
+
+#include "apps/server/api_error.hpp"
+#include "apps/server/field_table.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tessera::server {
+
+// Constant; any thread. Its folder in dialects/ has the endpoints that speak so: each reads its own JSON into the
+// session's requests (request_fields.hpp) and conversations (conversation.hpp), and writes what is generated in its
+// own.
+struct Dialect {
+    // The body of an answer that says what is wrong; as a part of a stream, too.
+    std::string (*error_json)(const ApiError&);
+    // Of an answer in parts.
+    std::string_view stream_type;
+    // One part of a stream. `event`: its name; empty: it has none.
+    std::string (*part)(std::string_view event, std::string_view json);
+    // Sent where a stream would be silent for long; empty: nothing may be.
+    std::string_view silence;
+    // The tables of its requests' fields.
+    std::span<const FieldTable* const> (*tables)();
+};
+
+// Server-sent events: "event: NAME", where there is a name, and "data: JSON".
+std::string server_sent_event(std::string_view event, std::string_view json);
+
+// Of the OpenAI API and llama-server. Errors have its form where nothing says what the client speaks.
+extern const Dialect kOpenAi;
+
+HttpResponse to_response(const ApiError& error, const Dialect& dialect);
+
+}  // namespace tessera::server

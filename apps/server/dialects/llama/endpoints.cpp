@@ -1,0 +1,40 @@
+// Texts that the model generates, and what turns texts and conversations to tokens and back, as llama-server has them.
+#include "apps/server/dialects/llama/plain_answer.hpp"
+#include "apps/server/dialects/llama/requests.hpp"
+#include "apps/server/dialects/llama/text_api.hpp"
+#include "apps/server/start_answer.hpp"
+
+namespace tessera::server {
+namespace {
+
+std::shared_ptr<Answering> plain_completion(const EndpointContext& context, const std::shared_ptr<Exchange>& exchange) {
+    std::shared_ptr<const ServedModel> model = context.host.model();
+    PlainRequest read = read_plain_completion(exchange->request().body, *model);
+    exchange->drop_body();
+    return start_answer(context, exchange->request(),
+                        std::make_shared<PlainAnswer>(exchange, std::move(model), read.form, std::move(read.plain)),
+                        std::move(read.prompts));
+}
+
+// `Answer`: of text_api.hpp.
+template <auto Answer>
+HttpResponse answered(const EndpointContext& context, const HttpRequest& request) {
+    const std::shared_ptr<const ServedModel> model = context.host.model();
+    return Answer(request.body, *model, context.json_memory);
+}
+
+}  // namespace
+
+namespace endpoint_files {
+
+constexpr Endpoint kLlamaEndpoints[] = {
+    {.method = "POST", .paths = "/completion /completions", .generate = plain_completion},
+    {.method = "POST", .paths = "/tokenize", .work = answered<tokenize_response>},
+    {.method = "POST", .paths = "/detokenize", .work = answered<detokenize_response>},
+    {.method = "POST", .paths = "/apply-template", .work = answered<apply_template_response>},
+};
+extern const std::span<const Endpoint> llama = kLlamaEndpoints;
+
+}  // namespace endpoint_files
+
+}  // namespace tessera::server

@@ -1,0 +1,91 @@
+#include "apps/server/dialects/llama/requests.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "apps/server/prompts_of_request.hpp"
+#include "apps/server/request_tables.hpp"
+#include "apps/server/structure_fields.hpp"
+#include "core/text/json_writer.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+
+namespace tessera::server {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int64_t kMaximumPlainProbabilities = 100;
+constexpr size_t kMaximumResponseFields = 128;
+
+// Nothing if all of the answer is wanted.
+std::optional<std::vector<AskedField>> read_asked_fields(const Fields& fields, const GenerationSettings& settings) {
+    const json::array* const list = fields.array("response_fields", kMaximumResponseFields);
+    if (!list || list->empty()) return std::nullopt;
+    std::vector<AskedField> asked;
+    json::value parsed;
+    for (const json::value& value : *list) {
+        if (!value.is_string()) fields.reject("response_fields", "a list of texts");
+        AskedField field{std::string(value.get_string()), {}, {}, {}};
+        if (std::ranges::find(asked, field.path, &AskedField::path) != asked.end()) continue;
+        field.name = field.path.substr(0, field.path.find('/'));
+        field.member = field.path.substr(std::min(field.name.size() + 1, field.path.size()));
+        if (field.name == "generation_settings" && !field.member.empty() && field.member != "seed") {
+            if (parsed.is_null()) parsed = json::parse(settings.json(0));
+            field.known = json_member(parsed, field.member);
+        }
+        asked.push_back(std::move(field));
+    }
+    return asked;
+}
+
+bool tells(const PlainForm& form, std::string_view name) {
+    return !form.fields ||
+           std::ranges::any_of(*form.fields, [&](const AskedField& field) { return field.name == name; });
+}
+
+}  // namespace
+
+std::optional<std::string> json_member(const json::value& whole, std::string_view path) {
+    const json::value* at = &whole;
+    while (at && !path.empty()) {
+        const std::string_view key = path.substr(0, path.find('/'));
+        path.remove_prefix(std::min(key.size() + 1, path.size()));
+        at = at->is_object() ? at->get_object().if_contains(json::string_view(key.data(), key.size())) : nullptr;
+    }
+    return at ? std::optional(json::serialize(*at)) : std::nullopt;
+}
+
+PlainRequest read_plain_completion(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, plain_completion_table());
+    const auto structure = read_structure(fields, model);
+    PlainRequest read;
+    read.form = read_form(fields);
+    // Not as an initialiser: if one behind another throws, GCC 12 destroys members that were never made.
+    PlainForm& form = read.plain;
+    form.stops = read_stops(fields);
+    session::Request request = read_request(fields, model);
+    request.show_control = shows_control(fields);
+    request.show_end = false;
+    if (const auto count =
+            read_any(fields, {"n_probs", "logprobs"},
+                     [&](std::string_view name) { return fields.integer(name, 0, kMaximumPlainProbabilities); });
+        count && *count > 0)
+        request.probabilities = static_cast<uint32_t>(*count);
+    form.probabilities = request.probabilities.has_value();
+    form.sampled = request.sampled_probabilities = fields.boolean("post_sampling_probs").value_or(false);
+    form.tokens = fields.boolean("return_tokens").value_or(false);
+    form.settings = GenerationSettings(request, read.form, form.stops, *model.tokenizer);
+    form.fields = read_asked_fields(fields, form.settings);
+    const bool told = !read.form.stream && tells(form, "prompt");
+    std::vector<Prompt> prompts = read_prompts(fields, model, told);
+    fields.check_read();
+    if (structure) hold_to(request, structure::answer_grammar(structure->body), model, structure->field);
+    for (const Prompt& prompt : prompts) form.prompts.push_back(told ? text::json_string(prompt.text) : std::string());
+    read.prompts = requests_of(request, std::move(prompts), read.form);
+    return read;
+}
+
+}  // namespace tessera::server

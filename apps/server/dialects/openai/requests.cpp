@@ -1,0 +1,74 @@
+#include "apps/server/dialects/openai/requests.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "apps/server/dialects/openai/chat_messages.hpp"
+#include "apps/server/prompts_of_request.hpp"
+#include "apps/server/request_tables.hpp"
+#include "apps/server/structure_fields.hpp"
+
+#include <utility>
+
+namespace tessera::server {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int64_t kMaximumProbabilities = 20;
+
+}  // namespace
+
+ChatRequest read_chat(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, chat_table());
+    auto structure = read_structure(fields, model);
+    ChatRequest read{read_form(fields), read_request(fields, model), {}};
+    session::Request& request = read.request;
+    const bool wanted = fields.boolean("logprobs").value_or(false);
+    if (const auto top = fields.integer("top_logprobs", 0, kMaximumProbabilities)) {
+        if (!wanted && *top > 0)
+            throw ApiError(400, "top_logprobs: has a meaning with \"logprobs\": true alone", "top_logprobs");
+        if (wanted) request.probabilities = static_cast<uint32_t>(*top);
+    } else if (wanted) {
+        request.probabilities = 0;
+    }
+    read.chat.probabilities = request.probabilities;
+    Conversation conversation = read_conversation(fields, model);
+    conversation.structure = std::move(structure);
+    fields.check_read();
+    write_prompt(read, conversation, model);
+    return read;
+}
+
+CompletionRequest read_completion(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, completion_table());
+    const auto structure = read_structure(fields, model);
+    CompletionRequest read{read_form(fields), {}, {}};
+    if (const auto best = fields.integer("best_of", 1, kMaximumChoices);
+        best && *best > static_cast<int64_t>(read.form.choices))
+        fields.refuse("best_of", "answers are not ranked; use n");
+    // The API's own default.
+    session::Request request = read_request(fields, model, 16);
+    request.show_control = shows_control(fields);
+    request.show_end = false;
+    if (const auto count = fields.integer("logprobs", 0, kMaximumProbabilities))
+        request.probabilities = static_cast<uint32_t>(*count);
+    CompletionForm& form = read.completion;
+    form.probabilities = request.probabilities.has_value();
+    const bool echo = fields.boolean("echo").value_or(false);
+    std::vector<Prompt> prompts = read_prompts(fields, model, echo);
+    fields.check_read();
+    for (Prompt& prompt : prompts) form.echoes.push_back(std::move(prompt.text));
+    if (structure) hold_to(request, structure::answer_grammar(structure->body), model, structure->field);
+    if (echo && form.probabilities) {
+        request.prompt_probabilities = request.probabilities;
+        for (const Prompt& prompt : prompts) {
+            form.echoed.push_back(
+                {{prompt.tokens.begin() + (prompt.bos_added ? 1 : 0), prompt.tokens.end()}, prompt.bos_added});
+        }
+    }
+    read.prompts = requests_of(request, std::move(prompts), read.form);
+    return read;
+}
+
+}  // namespace tessera::server
