@@ -1,0 +1,259 @@
+#include "apps/server/dialects/anthropic/dialect.hpp"
+
+#include "apps/server/request_tables.hpp"
+#include "core/text/json_writer.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace tessera::server::anthropic {
+namespace {
+
+using enum Standing;
+using Rows = std::span<const FieldRow>;
+
+constexpr std::string_view kCacheControl = "everything that can be cached is";
+constexpr std::string_view kBookkeeping = "the sender's own bookkeeping";
+constexpr std::string_view kNoCitations = "this version cites nothing";
+constexpr std::string_view kServerTools = "tools that a server runs are not offered";
+
+constexpr FieldRow kConversation[] = {
+    {"messages", kHonoured, "the conversation; a last message of the assistant's is continued"},
+    {"system", kHonoured,
+     "a text, or blocks of text; a line at its beginning that is x-anthropic-billing-header is left out, which changes "
+     "with every request and is no part of the prompt"},
+    {"tools", kHonoured, "functions that the model may call"},
+    {"tool_choice", kHonoured, "auto, none"},
+    {"thinking", kHonoured, "whether the model thinks before it answers, where it has the choice"},
+    {"output_config", kHonoured, "effort"},
+
+    {"model", kHarmless, "the one model answers, whatever it is called"},
+    {"cache_control", kHarmless, kCacheControl},
+    {"context_management", kHarmless, "nothing of a conversation is cleared; one that is too long is refused"},
+    {"mcp_servers", kRefused, kServerTools},
+    {"container", kRefused, kServerTools},
+    {"output_format", kRefused, "this version has no structured output"},
+};
+
+constexpr FieldRow kGeneration[] = {
+    {"max_tokens", kHonoured, "tokens of the answer at most, reasoning included; needed"},
+    {"stop_sequences", kHonoured, "texts that end the answer"},
+    {"stream", kHonoured, "server-sent events"},
+    {"seed", kHonoured, "of the random numbers; -1: random, whatever the server's is"},
+    {"metadata", kHarmless, kBookkeeping},
+    {"service_tier", kHarmless, "all requests of a client are served alike"},
+    {"inference_geo", kHarmless, "there is one place"},
+    {"speed", kHarmless, "answers come as fast as they can"},
+};
+
+constexpr FieldRow kMessage[] = {
+    {"role", kHonoured, "user, assistant or system"},
+    {"content", kHonoured, "a text, or blocks"},
+    {"id", kHarmless, kBookkeeping},
+    {"cache_control", kHarmless, kCacheControl},
+};
+
+constexpr FieldRow kText[] = {
+    {"type", kHonoured, "text"},
+    {"text", kHonoured, "the text"},
+    {"cache_control", kHarmless, kCacheControl},
+    {"citations", kRefused, kNoCitations, "[[]]"},
+};
+
+constexpr FieldRow kThinking[] = {
+    {"type", kHonoured, "thinking"},
+    {"thinking", kHonoured, "the assistant's reasoning, where the template writes it"},
+    {"signature", kHarmless, "reasoning is taken from whoever sends it"},
+    {"cache_control", kHarmless, kCacheControl},
+};
+
+constexpr FieldRow kRedacted[] = {
+    {"type", kHonoured, "redacted_thinking"},
+    {"data", kHarmless, "encrypted by another server: no model reads it"},
+    {"cache_control", kHarmless, kCacheControl},
+};
+
+constexpr FieldRow kToolUse[] = {
+    {"type", kHonoured, "tool_use"},
+    {"id", kHonoured, "a text"},
+    {"name", kHonoured, "of the function"},
+    {"input", kHonoured, "its arguments, an object"},
+    {"cache_control", kHarmless, kCacheControl},
+    {"caller", kHarmless, kBookkeeping},
+};
+
+constexpr FieldRow kToolResult[] = {
+    {"type", kHonoured, "tool_result"},
+    {"tool_use_id", kHonoured, "the call that it answers"},
+    {"content", kHonoured, "a text, or blocks of text"},
+    {"is_error", kHarmless, "the text says what failed"},
+    {"cache_control", kHarmless, kCacheControl},
+};
+
+constexpr FieldRow kTool[] = {
+    {"type", kHonoured, "custom"},
+    {"name", kHonoured, "a text"},
+    {"description", kHonoured, "a text"},
+    {"input_schema", kHonoured, "a JSON schema, for the model to read"},
+    {"strict", kHarmless, "arguments are what the model writes and may break the schema; clients ask for it unasked"},
+    {"cache_control", kHarmless, kCacheControl},
+    {"eager_input_streaming", kHarmless, "arguments are streamed as the model writes them"},
+    {"defer_loading", kRefused, "all tools are described to the model from the beginning"},
+    {"allowed_callers", kRefused, kServerTools, R"([[], ["direct"]])"},
+    {"input_examples", kRefused, "give examples in the description", "[[]]"},
+};
+
+constexpr FieldRow kToolChoice[] = {
+    {"type", kHonoured, "auto, none"},
+    {"name", kHonoured, "of the tool that is to be called"},
+    {"disable_parallel_tool_use", kHonoured, "false: the model decides how many calls there are"},
+};
+
+constexpr FieldRow kThinkingOption[] = {
+    {"type", kHonoured,
+     "enabled: 400 for a model that does not think; disabled; adaptive: enabled where the model has the choice"},
+    {"budget_tokens", kHarmless, "reasoning is as long as the model makes it; max_tokens ends it, too"},
+    {"display", kRefused, "reasoning is a part of the answer", R"(["summarized", "full"])"},
+};
+
+constexpr FieldRow kOutputConfig[] = {
+    {"effort", kHonoured,
+     "low, medium, high, xhigh or max, for templates that know efforts; others have no use for it"},
+    {"format", kRefused, "this version has no structured output"},
+};
+
+std::string_view type_of(const ApiError& error) {
+    switch (error.status()) {
+        case 401:
+            return "authentication_error";
+        case 403:
+            return "permission_error";
+        case 404:
+            return "not_found_error";
+        case 413:
+            return "request_too_large";
+        case 429:
+            return "rate_limit_error";
+        case 503:
+            return "overloaded_error";
+        default:
+            return error.status() >= 500 ? "api_error" : "invalid_request_error";
+    }
+}
+
+// Clients that shorten conversations look for the API's own words.
+std::string message_of(const ApiError& error) {
+    if (error.code() != "context_length_exceeded" || error.more.size() < 2) return error.what();
+    return fmt::format("prompt is too long: {} tokens > {} maximum; {}", error.more[0].second, error.more[1].second,
+                       error.what());
+}
+
+std::string error_json(const ApiError& error) {
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_object().member("type", "error").key("error").begin_object();
+    json.member("type", type_of(error)).member("message", message_of(error));
+    json.end_object().end_object();
+    return out;
+}
+
+// All that concerns generation alone is harmless where tokens are counted.
+std::vector<FieldRow> rows_beside_conversation() {
+    std::vector<FieldRow> rows;
+    for (const Rows part : {Rows(kGeneration), sampling_rows()}) {
+        for (FieldRow row : part) {
+            if (row.standing == kHonoured) row = {row.name, kHarmless, "no text is generated"};
+            rows.push_back(row);
+        }
+    }
+    return rows;
+}
+
+std::span<const FieldTable* const> tables() {
+    static const FieldTable* const all[] = {
+        &messages_table(),     &count_table(),    &message_table(),           &system_part_table(),
+        &text_table(),         &thinking_table(), &redacted_thinking_table(), &tool_use_table(),
+        &tool_result_table(),  &tool_table(),     &tool_choice_table(),       &thinking_option_table(),
+        &output_config_table()};
+    return all;
+}
+
+}  // namespace
+
+const Dialect kAnthropic{
+    .error_json = error_json,
+    .stream_type = "text/event-stream",
+    .part = server_sent_event,
+    .silence = "event: ping\ndata: {\"type\": \"ping\"}\n\n",
+    .tables = tables,
+};
+
+const FieldTable& messages_table() {
+    static const FieldTable table("/v1/messages", {kConversation, kGeneration, sampling_rows()});
+    return table;
+}
+
+const FieldTable& count_table() {
+    static const std::vector<FieldRow> others = rows_beside_conversation();
+    static const FieldTable table("/v1/messages/count_tokens", {kConversation, others});
+    return table;
+}
+
+const FieldTable& message_table() {
+    static const FieldTable table("a message of /v1/messages", {kMessage});
+    return table;
+}
+
+const FieldTable& system_part_table() {
+    static const FieldTable table("a block of the system text of /v1/messages", {kText});
+    return table;
+}
+
+const FieldTable& text_table() {
+    static const FieldTable table("a block text of /v1/messages", {kText});
+    return table;
+}
+
+const FieldTable& thinking_table() {
+    static const FieldTable table("a block thinking of /v1/messages", {kThinking});
+    return table;
+}
+
+const FieldTable& redacted_thinking_table() {
+    static const FieldTable table("a block redacted_thinking of /v1/messages", {kRedacted});
+    return table;
+}
+
+const FieldTable& tool_use_table() {
+    static const FieldTable table("a block tool_use of /v1/messages", {kToolUse});
+    return table;
+}
+
+const FieldTable& tool_result_table() {
+    static const FieldTable table("a block tool_result of /v1/messages", {kToolResult});
+    return table;
+}
+
+const FieldTable& tool_table() {
+    static const FieldTable table("a tool of /v1/messages", {kTool});
+    return table;
+}
+
+const FieldTable& tool_choice_table() {
+    static const FieldTable table("tool_choice of /v1/messages", {kToolChoice});
+    return table;
+}
+
+const FieldTable& thinking_option_table() {
+    static const FieldTable table("thinking of /v1/messages", {kThinkingOption});
+    return table;
+}
+
+const FieldTable& output_config_table() {
+    static const FieldTable table("output_config of /v1/messages", {kOutputConfig});
+    return table;
+}
+
+}  // namespace tessera::server::anthropic

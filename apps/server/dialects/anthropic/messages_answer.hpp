@@ -1,0 +1,41 @@
+// Answers of /v1/messages.
+#pragma once
+
+#include "apps/server/chat_answering.hpp"
+#include "core/text/json_writer.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tessera::server::anthropic {
+
+class MessagesAnswer final : public ChatAnswering {
+  public:
+    MessagesAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+                   ChatForm chat)
+        : ChatAnswering(std::move(exchange), std::move(model), form, std::move(chat), "toolu") {}
+
+  private:
+    std::string progress_json(std::string_view progress) override;
+    void send_opening() override;
+    void send_part(size_t index, const text::ReplyEvent& event, std::string_view timings) override;
+    void send_finish(size_t index, const session::Answer& answer) override;
+    void send_last() override;
+    void send_error(const ApiError& error) override;
+    std::string whole() override;
+
+    // What a message begins with; its content follows.
+    void write_head(text::JsonWriter& json) const;
+    void write_stop(text::JsonWriter& json, const Choice& choice) const;
+    void write_usage(text::JsonWriter& json) const;
+    // Ends the block that was begun, if it is another, and begins one of this kind.
+    void enter(text::ReplyPart part, const Call* call);
+    void leave();
+
+    // Of a stream: the block that was begun, and how many were before.
+    std::optional<text::ReplyPart> block_;
+    size_t blocks_ = 0;
+};
+
+}  // namespace tessera::server::anthropic

@@ -1,0 +1,309 @@
+#include "apps/server/dialects/anthropic/messages_request.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "apps/server/dialects/anthropic/dialect.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tessera::server::anthropic {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kBlocks = "a text, or a list of blocks";
+constexpr std::string_view kBilling = "x-anthropic-billing-header:";
+
+// Claude Code puts it first, with a number that no other request has: nothing behind it would be found in the cache.
+std::string_view without_billing(std::string_view text) {
+    if (!text.starts_with(kBilling)) return text;
+    const size_t end = text.find('\n');
+    return end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+}
+
+std::string_view type_of(const json::object& block, const std::string& path) {
+    const json::value* const type = block.if_contains("type");
+    if (!type || !type->is_string())
+        throw ApiError(400, fmt::format("{}.type: expected a text, found {}", path, type ? shown(*type) : "nothing"),
+                       path + ".type");
+    return {type->get_string().data(), type->get_string().size()};
+}
+
+[[noreturn]] void refuse_type(std::string_view type, const std::string& path) {
+    throw ApiError(400,
+                   fmt::format("{}: blocks of type \"{}\" are not read; this version reads text alone", path, type),
+                   path, "not_supported");
+}
+
+std::string text_of(const json::object& block, const std::string& path, const FieldTable& table) {
+    const Fields fields(block, table, path);
+    fields.text("type");
+    const auto given = fields.text("text");
+    if (!given) fields.reject("text", "a text");
+    fields.check_read();
+    return std::string(*given);
+}
+
+// Texts stand on lines of their own.
+void append(std::string& to, std::string_view text) {
+    if (text.empty()) return;
+    if (!to.empty()) to += '\n';
+    to += text;
+}
+
+// Calls `read` for each block with its path; for a text alone, with that.
+template <typename Text, typename Block>
+void each_block(const Fields& fields, std::string_view name, const Text& of_text, const Block& of_block) {
+    const json::value* const content = fields.find(name);
+    if (!content) return;
+    if (content->is_string())
+        return of_text(std::string_view(content->get_string().data(), content->get_string().size()));
+    if (!content->is_array()) fields.reject(name, kBlocks);
+    const json::array* const blocks = fields.array(name, kMaximumParts);
+    for (size_t i = 0; i < blocks->size(); ++i) {
+        const std::string path = fmt::format("{}[{}]", fields.path(name), i);
+        of_block(object_at((*blocks)[i], path), path);
+    }
+}
+
+std::string system_text(const Fields& fields) {
+    std::string text;
+    each_block(
+        fields, "system", [&](std::string_view given) { text = without_billing(given); },
+        [&](const json::object& block, const std::string& path) {
+            if (const std::string_view type = type_of(block, path); type != "text") refuse_type(type, path);
+            append(text, without_billing(text_of(block, path, system_part_table())));
+        });
+    return text;
+}
+
+text::ChatMessage result_of(const json::object& block, const std::string& path) {
+    const Fields fields(block, tool_result_table(), path);
+    fields.text("type");
+    text::ChatMessage message{"tool", {}};
+    if (!fields.text("tool_use_id")) fields.reject("tool_use_id", "the id of a call");
+    message.tool_call_id = *fields.text("tool_use_id");
+    each_block(
+        fields, "content", [&](std::string_view given) { message.content = given; },
+        [&](const json::object& part, const std::string& where) {
+            if (const std::string_view type = type_of(part, where); type != "text") refuse_type(type, where);
+            append(message.content, text_of(part, where, text_table()));
+        });
+    fields.check_read();
+    return message;
+}
+
+text::ToolCall call_of(const json::object& block, const std::string& path) {
+    const Fields fields(block, tool_use_table(), path);
+    fields.text("type");
+    const auto id = fields.text("id"), name = fields.text("name");
+    if (!name) fields.reject("name", "the name of a function");
+    const json::object* const input = fields.object("input");
+    fields.check_read();
+    return {std::string(id.value_or("")), std::string(*name), input ? json::serialize(*input) : "{}"};
+}
+
+// Turns of one role that follow each other are one, as the API has it.
+void add(std::vector<text::ChatMessage>& messages, text::ChatMessage message) {
+    if (messages.empty() || messages.back().role != message.role || message.role == "tool") {
+        messages.push_back(std::move(message));
+        return;
+    }
+    text::ChatMessage& last = messages.back();
+    append(last.content, message.content);
+    append(last.reasoning, message.reasoning);
+    for (text::ToolCall& call : message.tool_calls) last.tool_calls.push_back(std::move(call));
+}
+
+// Of a person, with results of tools, which are messages of their own.
+void read_user(const Fields& fields, std::string_view role, std::vector<text::ChatMessage>& messages) {
+    text::ChatMessage message{std::string(role), {}};
+    each_block(
+        fields, "content", [&](std::string_view given) { message.content = given; },
+        [&](const json::object& block, const std::string& path) {
+            const std::string_view type = type_of(block, path);
+            if (type == "text") {
+                append(message.content, text_of(block, path, text_table()));
+            } else if (type == "tool_result" && role == "user") {
+                if (!message.content.empty()) add(messages, std::exchange(message, {std::string(role), {}}));
+                messages.push_back(result_of(block, path));
+            } else {
+                refuse_type(type, path);
+            }
+        });
+    if (!message.content.empty() || messages.empty() || messages.back().role != "tool") add(messages, message);
+}
+
+void read_assistant(const Fields& fields, std::vector<text::ChatMessage>& messages) {
+    text::ChatMessage message{"assistant", {}};
+    each_block(
+        fields, "content", [&](std::string_view given) { message.content = given; },
+        [&](const json::object& block, const std::string& path) {
+            const std::string_view type = type_of(block, path);
+            if (type == "text") {
+                // As the model wrote it: a call stood between them.
+                message.content += text_of(block, path, text_table());
+            } else if (type == "thinking") {
+                const Fields thinking(block, thinking_table(), path);
+                thinking.text("type");
+                message.reasoning += thinking.text("thinking").value_or("");
+                thinking.check_read();
+            } else if (type == "redacted_thinking") {
+                const Fields redacted(block, redacted_thinking_table(), path);
+                redacted.text("type");
+                redacted.check_read();
+            } else if (type == "tool_use") {
+                message.tool_calls.push_back(call_of(block, path));
+            } else {
+                refuse_type(type, path);
+            }
+        });
+    add(messages, std::move(message));
+}
+
+void read_message(const json::value& value, const std::string& path, std::vector<text::ChatMessage>& messages) {
+    const Fields fields(object_at(value, path), message_table(), path);
+    const auto role = fields.text("role");
+    if (!role || (*role != "user" && *role != "assistant" && *role != "system"))
+        fields.reject("role", "user, assistant or system");
+    if (!fields.has("content")) fields.reject("content", kBlocks);
+    if (*role == "assistant")
+        read_assistant(fields, messages);
+    else
+        read_user(fields, *role, messages);
+    fields.check_read();
+}
+
+std::vector<text::ChatTool> read_tools(const Fields& fields) {
+    std::vector<text::ChatTool> tools;
+    const json::array* const given = fields.array("tools", kMaximumTools);
+    for (size_t i = 0; given && i < given->size(); ++i) {
+        const std::string path = fmt::format("tools[{}]", i);
+        const json::object& object = object_at((*given)[i], path);
+        // Before other fields are looked at, which tools of other types have of their own.
+        if (const json::value* const type = object.if_contains("type"); type && !type->is_null() && *type != "custom")
+            throw ApiError(400,
+                           fmt::format("{}: tools of type {} are not offered: no server runs them here; functions of "
+                                       "the client's own are",
+                                       path, shown(*type)),
+                           path, "not_supported");
+        const Fields tool(object, tool_table(), path);
+        tool.text("type");
+        const auto name = tool.text("name");
+        if (!name || name->empty()) tool.reject("name", "the name of a function");
+        const json::object* const schema = tool.object("input_schema");
+        tools.push_back(function_tool(*name, tool.text("description").value_or(""), schema ? *schema : json::object()));
+        tool.check_read();
+    }
+    return tools;
+}
+
+void read_tool_choice(const Fields& fields, Conversation& conversation) {
+    const json::object* const given = fields.object("tool_choice");
+    if (!given) return;
+    const Fields choice(*given, tool_choice_table(), fields.path("tool_choice"));
+    const auto type = choice.text("type"), name = choice.text("name");
+    ToolChoice asked;
+    if (type == "none") {
+        asked.kind = ToolChoice::Kind::kNone;
+    } else if (type == "any") {
+        asked.kind = ToolChoice::Kind::kRequired;
+    } else if (type == "tool") {
+        if (!name) choice.reject("name", "the name of a tool");
+        asked.kind = ToolChoice::Kind::kNamed;
+        asked.names = {std::string(*name)};
+    } else if (type != "auto") {
+        choice.reject("type", "auto, any, tool or none");
+    }
+    asked.parallel = !choice.boolean("disable_parallel_tool_use").value_or(false);
+    choice.check_read();
+    choose_tools(asked, fields, "tool_choice", conversation);
+}
+
+// True: the answer has to have reasoning.
+bool read_thinking(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
+    const json::object* const given = fields.object("thinking");
+    if (!given) return false;
+    const Fields thinking(*given, thinking_option_table(), fields.path("thinking"));
+    const auto type = thinking.text("type");
+    if (!type || (*type != "enabled" && *type != "disabled" && *type != "adaptive"))
+        thinking.reject("type", "enabled, disabled or adaptive");
+    thinking.check_read();
+    if (model.writer->can_think()) options.thinking = *type != "disabled";
+    return *type == "enabled";
+}
+
+void read_output(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
+    const json::object* const given = fields.object("output_config");
+    if (!given) return;
+    const Fields output(*given, output_config_table(), fields.path("output_config"));
+    if (const auto effort = output.text("effort")) {
+        if (*effort != "low" && *effort != "medium" && *effort != "high" && *effort != "xhigh" && *effort != "max")
+            output.reject("effort", "low, medium, high, xhigh or max");
+        if (model.writer->has_efforts())
+            set_variable(options, "reasoning_effort", text::PythonJson::of_text(*effort == "max" ? "xhigh" : *effort));
+    }
+    output.check_read();
+}
+
+struct ReadConversation {
+    Conversation conversation;
+    bool reasons = false;  // the answer has to have reasoning
+};
+
+ReadConversation read_conversation(const Fields& fields, const ModelText& model) {
+    ReadConversation read{{begin_conversation(model)}};
+    Conversation& conversation = read.conversation;
+    if (std::string system = system_text(fields); !system.empty())
+        conversation.messages.push_back({"system", std::move(system)});
+    const json::array* const given = fields.array("messages", kMaximumMessages);
+    if (!given || given->empty()) throw ApiError(400, "messages: expected a list of at least one message", "messages");
+    for (size_t i = 0; i < given->size(); ++i)
+        read_message((*given)[i], fmt::format("messages[{}]", i), conversation.messages);
+    conversation.options.tools = read_tools(fields);
+    read_tool_choice(fields, conversation);
+    read.reasons = read_thinking(fields, model, conversation.options);
+    read_output(fields, model, conversation.options);
+    conversation.continued = ends_begun(conversation.messages);
+    return read;
+}
+
+void set_prompt(ChatRequest& read, const ReadConversation& asked, const ModelText& model) {
+    write_prompt(read, asked.conversation, model);
+    if (asked.reasons && !read.chat.syntax.reasoning)
+        throw ApiError(400,
+                       fmt::format("thinking: {} has no reasoning; leave it out, or say \"adaptive\" or \"disabled\"",
+                                   model.writer->title()),
+                       "thinking");
+}
+
+}  // namespace
+
+ChatRequest read_messages(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, messages_table());
+    ChatRequest read{read_form(fields), read_request(fields, model), {}};
+    read.form.dialect = &kAnthropic;
+    read.chat.stops = read_stops(fields);
+    if (!fields.has("max_tokens")) fields.reject("max_tokens", "tokens of the answer at most");
+    const ReadConversation asked = read_conversation(fields, model);
+    fields.check_read();
+    set_prompt(read, asked, model);
+    return read;
+}
+
+uint64_t count_tokens(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, count_table());
+    ChatRequest read;
+    const ReadConversation asked = read_conversation(fields, model);
+    fields.check_read();
+    set_prompt(read, asked, model);
+    return read.request.prompt.size();
+}
+
+}  // namespace tessera::server::anthropic
