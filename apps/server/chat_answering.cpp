@@ -43,8 +43,8 @@ void ChatAnswering::on_finish(size_t index, const session::Answer& answer) {
     std::vector<text::ReplyEvent> events;
     choice.parser.finish(events);
     take(index, events);
-    choice.reason = answer.reason;
-    choice.stop_string = answer.stop_string;
+    choice.answer = answer;
+    choice.answer.tokens = {};
     if (streams()) send_finish(index, answer);
 }
 

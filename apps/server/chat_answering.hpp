@@ -34,9 +34,8 @@ class ChatAnswering : public Answering {
         std::string reasoning, content;  // of an answer in one piece
         std::vector<Call> calls;
         ProbabilitiesJson probabilities;  // that have not been sent
-        session::FinishReason reason = session::FinishReason::kEndOfText;
-        int stop_string = -1;  // which of the request's ended it
-        bool length() const noexcept { return finish_word(reason) == "length"; }
+        session::Answer answer;           // without tokens; of one that has finished
+        bool length() const noexcept { return finish_word(answer.reason) == "length"; }
     };
 
     // A part of a stream. Of kToolCall the call is the last of the choice's.

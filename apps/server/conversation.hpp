@@ -30,7 +30,7 @@ struct AskedCalls {
 struct Conversation {
     text::ChatOptions options;  // with the tools
     std::vector<text::ChatMessage> messages = {};
-    bool continued = false;  // the last message is an answer that has been begun
+    bool continued = false;                        // the last message is an answer that has been begun
     std::optional<AskedStructure> structure = {};  // nothing: any text will do
     AskedCalls calls = {};
 };

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera::server {
 
@@ -31,6 +32,9 @@ std::string server_sent_event(std::string_view event, std::string_view json);
 
 // Of the OpenAI API and llama-server. Errors have its form where nothing says what the client speaks.
 extern const Dialect kOpenAi;
+
+// The tables of all dialects that endpoints speak.
+std::vector<const FieldTable*> field_tables();
 
 HttpResponse to_response(const ApiError& error, const Dialect& dialect);
 

@@ -33,6 +33,7 @@ constexpr FieldRow kEvery[] = {
     {"model", kHarmless, "there is one model"},
     {"autoload", kHarmless, "the model is loaded from the start"},
     {"reload", kHarmless, "what is told is always what there is"},
+    {"beta", kHarmless, "what is offered does not depend on it"},
     {"api-version", kHarmless, "there is one version of the API"},
 };
 

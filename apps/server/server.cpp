@@ -95,9 +95,9 @@ struct Server::State {
     Tcp::acceptor acceptor{io};
     asio::steady_timer retry{io}, timer{io};
     asio::signal_set signals{io};
-    std::map<std::pair<std::string, std::string>, Route> routes;       // by method and path
-    std::map<std::string, std::string_view, std::less<>> not_offered;  // reasons by path
-    std::vector<std::string> named;                                    // paths of which the last part is a name
+    std::map<std::pair<std::string, std::string>, Route> routes;      // by method and path
+    std::map<std::string, const Endpoint*, std::less<>> not_offered;  // by path
+    std::vector<std::string> named;                                   // paths of which the last part is a name
     std::mutex mutex;
     std::condition_variable changed;
     std::list<std::weak_ptr<Answering>> answers;  // being made
@@ -318,7 +318,9 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
             if (key.second == path) allowed += (allowed.empty() ? "" : ", ") + key.first;
         }
         if (const auto reason = not_offered.find(path); allowed.empty() && reason != not_offered.end())
-            return to_response(ApiError(501, fmt::format("{}: {}", request.path, reason->second), {}, "not_supported"));
+            return to_response(
+                ApiError(501, fmt::format("{}: {}", request.path, reason->second->refusal), {}, "not_supported"),
+                *reason->second->dialect);
         if (allowed.empty())
             return to_response(
                 ApiError(404, fmt::format("there is no {}; see openapi.yaml for what there is", request.path)));
@@ -421,7 +423,7 @@ void Server::State::add_routes() {
             if (endpoint.offered && !(settings.*endpoint.offered)) continue;
             for (std::string& path : app::split(endpoint.paths, ' ')) {
                 if (!endpoint.refusal.empty()) {
-                    not_offered[path] = endpoint.refusal;
+                    not_offered[path] = &endpoint;
                     continue;
                 }
                 if (path.ends_with(kNamed)) named.push_back(path.substr(0, path.size() - kNamed.size()));

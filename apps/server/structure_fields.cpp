@@ -116,6 +116,14 @@ std::vector<AskedStructure> read_named(const Fields& fields, const ModelText& mo
 
 }  // namespace
 
+AskedStructure structure_of(const std::string& field, const json::value& schema) {
+    return schema_of(field, schema);
+}
+
+AskedStructure any_object(const std::string& field) {
+    return asked(field, [] { return structure::any_object_body(); });
+}
+
 std::optional<AskedStructure> read_structure(const Fields& fields, const ModelText& model) {
     std::vector<AskedStructure> found =
         read_named(fields, model, {"json_schema", "guided_json"}, {"regex", "guided_regex"},

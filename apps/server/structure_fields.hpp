@@ -4,6 +4,7 @@
 #include "apps/server/json_fields.hpp"
 #include "apps/server/model_text.hpp"
 #include "apps/structure/answer_grammar.hpp"
+#include "core/session/generation.hpp"
 
 #include <optional>
 #include <string>
@@ -17,6 +18,13 @@ struct AskedStructure {
 
 // Nothing: any text will do. Throws ApiError(400) for what cannot be held to, and where two fields ask.
 std::optional<AskedStructure> read_structure(const Fields& fields, const ModelText& model);
+
+// What the field `field` asks for with a JSON schema: an object, true or false, or a text of JSON. Throws ApiError(400)
+// for what cannot be held to.
+AskedStructure structure_of(const std::string& field, const boost::json::value& schema);
+
+// Any object of JSON.
+AskedStructure any_object(const std::string& field);
 
 // Compiles the grammar and gives it to the request. Throws ApiError: 400 with the reason where that cannot be done, 501
 // where llguidance is not installed, 503 where the helper does not work. `field`: that is meant.

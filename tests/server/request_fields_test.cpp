@@ -1,7 +1,11 @@
 // Every field of a request is read, on the list of harmless ones, or refused by name; the documentation says which.
 #include "apps/server/api_error.hpp"
+#include "apps/server/dialects/anthropic/dialect.hpp"
+#include "apps/server/dialects/anthropic/messages_request.hpp"
 #include "apps/server/dialects/llama/requests.hpp"
 #include "apps/server/dialects/llama/text_api.hpp"
+#include "apps/server/dialects/ollama/dialect.hpp"
+#include "apps/server/dialects/ollama/requests.hpp"
 #include "apps/server/dialects/openai/requests.hpp"
 #include "apps/server/query.hpp"
 #include "apps/server/request_tables.hpp"
@@ -51,7 +55,30 @@ void plain(std::string_view body) {
     read_plain_completion(body, model());
 }
 
+void ollama_chat(std::string_view body) {
+    ollama::read_chat(body, model());
+}
+
+void ollama_show(std::string_view body) {
+    const json::object object = parse_object(body);
+    Fields(object, ollama::show_table()).check_read();
+}
+
+void messages_chat(std::string_view body) {
+    anthropic::read_messages(body, model());
+}
+
 std::vector<Place> places() {
+    const std::string blocks = R"({"max_tokens":1,"system":[{"type":"text","text":"s"}],"messages":[
+        {"role":"user","content":[{"type":"text","text":"a"}]},
+        {"role":"assistant","content":[{"type":"thinking","thinking":"b","signature":""},
+                                       {"type":"redacted_thinking","data":""},{"type":"tool_use","id":"i","name":"f","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":"c"}]}],
+        "tools":[{"name":"f","input_schema":{}}],"tool_choice":{"type":"auto"},"thinking":{"type":"disabled"},"output_config":{}})";
+    const std::string ollama_calls = R"({"options":{},"messages":[{"role":"user","content":"a"},
+        {"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"b"}]})";
+    const std::string formatted = R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],
+        "output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}})";
     const std::string question = R"({"role":"user","content":"hi"})";
     const std::string calls =
         R"({"messages":[)" + question +
@@ -107,6 +134,33 @@ std::vector<Place> places() {
         {&called_function_table(), chat, calls, {"messages", "1", "tool_calls", "0", "function"}},
         {&tool_table(), chat, tools, {"tools", "0"}},
         {&tool_function_table(), chat, tools, {"tools", "0", "function"}},
+        {&ollama::chat_table(), ollama_chat, ollama_calls, {}},
+        {&ollama::generate_table(),
+         [](std::string_view body) { ollama::read_generate(body, model()); },
+         R"({"prompt":"a"})",
+         {}},
+        {&ollama::show_table(), ollama_show, "{}", {}},
+        {&ollama::options_table(), ollama_chat, ollama_calls, {"options"}},
+        {&ollama::message_table(), ollama_chat, ollama_calls, {"messages", "0"}},
+        {&ollama::call_table(), ollama_chat, ollama_calls, {"messages", "1", "tool_calls", "0"}},
+        {&ollama::function_table(), ollama_chat, ollama_calls, {"messages", "1", "tool_calls", "0", "function"}},
+        {&anthropic::messages_table(), messages_chat, blocks, {}},
+        {&anthropic::count_table(),
+         [](std::string_view body) { anthropic::count_tokens(body, model()); },
+         messages,
+         {}},
+        {&anthropic::message_table(), messages_chat, blocks, {"messages", "0"}},
+        {&anthropic::system_part_table(), messages_chat, blocks, {"system", "0"}},
+        {&anthropic::text_table(), messages_chat, blocks, {"messages", "0", "content", "0"}},
+        {&anthropic::thinking_table(), messages_chat, blocks, {"messages", "1", "content", "0"}},
+        {&anthropic::redacted_thinking_table(), messages_chat, blocks, {"messages", "1", "content", "1"}},
+        {&anthropic::tool_use_table(), messages_chat, blocks, {"messages", "1", "content", "2"}},
+        {&anthropic::tool_result_table(), messages_chat, blocks, {"messages", "2", "content", "0"}},
+        {&anthropic::tool_table(), messages_chat, blocks, {"tools", "0"}},
+        {&anthropic::tool_choice_table(), messages_chat, blocks, {"tool_choice"}},
+        {&anthropic::thinking_option_table(), messages_chat, blocks, {"thinking"}},
+        {&anthropic::output_config_table(), messages_chat, blocks, {"output_config"}},
+        {&anthropic::format_table(), messages_chat, formatted, {"output_config", "format"}},
     };
 }
 
@@ -145,8 +199,8 @@ std::optional<ApiError> error_of(const Place& place, const std::string& body) {
 
 TEST(RequestFields, EveryTableIsUsed) {
     const std::vector<Place> all = places();
-    EXPECT_EQ(all.size(), request_tables().size());
-    for (const FieldTable* table : request_tables())
+    EXPECT_EQ(all.size(), field_tables().size());
+    for (const FieldTable* table : field_tables())
         EXPECT_TRUE(std::ranges::any_of(all, [&](const Place& place) { return place.table == table; }))
             << table->name();
 }
@@ -290,7 +344,7 @@ std::string documented() {
     const auto same = [](const FieldRow& a, const FieldRow& b) {
         return a.standing == b.standing && a.text == b.text && a.neutral == b.neutral;
     };
-    std::vector<const FieldTable*> all(request_tables().begin(), request_tables().end());
+    std::vector<const FieldTable*> all = field_tables();
     all.insert(all.end(), query_tables().begin(), query_tables().end());
     const auto kind = [](const FieldTable* table) {
         return table->name().starts_with('/') ? 1 : table->name().starts_with("the query") ? 2 : 0;

@@ -25,16 +25,16 @@ constexpr FieldRow kConversation[] = {
      "a text, or blocks of text; a line at its beginning that is x-anthropic-billing-header is left out, which changes "
      "with every request and is no part of the prompt"},
     {"tools", kHonoured, "functions that the model may call"},
-    {"tool_choice", kHonoured, "auto, none"},
+    {"tool_choice", kHonoured, "auto, any, tool, none"},
     {"thinking", kHonoured, "whether the model thinks before it answers, where it has the choice"},
-    {"output_config", kHonoured, "effort"},
+    {"output_config", kHonoured, "effort, format"},
 
     {"model", kHarmless, "the one model answers, whatever it is called"},
     {"cache_control", kHarmless, kCacheControl},
     {"context_management", kHarmless, "nothing of a conversation is cleared; one that is too long is refused"},
     {"mcp_servers", kRefused, kServerTools},
     {"container", kRefused, kServerTools},
-    {"output_format", kRefused, "this version has no structured output"},
+    {"output_format", kRefused, "use output_config.format"},
 };
 
 constexpr FieldRow kGeneration[] = {
@@ -106,9 +106,9 @@ constexpr FieldRow kTool[] = {
 };
 
 constexpr FieldRow kToolChoice[] = {
-    {"type", kHonoured, "auto, none"},
+    {"type", kHonoured, "auto, any, tool, none"},
     {"name", kHonoured, "of the tool that is to be called"},
-    {"disable_parallel_tool_use", kHonoured, "false: the model decides how many calls there are"},
+    {"disable_parallel_tool_use", kHonoured, "true: one call, of a choice that asks for calls"},
 };
 
 constexpr FieldRow kThinkingOption[] = {
@@ -121,7 +121,12 @@ constexpr FieldRow kThinkingOption[] = {
 constexpr FieldRow kOutputConfig[] = {
     {"effort", kHonoured,
      "low, medium, high, xhigh or max, for templates that know efforts; others have no use for it"},
-    {"format", kRefused, "this version has no structured output"},
+    {"format", kHonoured, "json_schema: the answer is held to it"},
+};
+
+constexpr FieldRow kFormat[] = {
+    {"type", kHonoured, "json_schema"},
+    {"schema", kHonoured, "a JSON schema"},
 };
 
 std::string_view type_of(const ApiError& error) {
@@ -173,10 +178,10 @@ std::vector<FieldRow> rows_beside_conversation() {
 
 std::span<const FieldTable* const> tables() {
     static const FieldTable* const all[] = {
-        &messages_table(),     &count_table(),    &message_table(),           &system_part_table(),
-        &text_table(),         &thinking_table(), &redacted_thinking_table(), &tool_use_table(),
-        &tool_result_table(),  &tool_table(),     &tool_choice_table(),       &thinking_option_table(),
-        &output_config_table()};
+        &messages_table(),      &count_table(),    &message_table(),           &system_part_table(),
+        &text_table(),          &thinking_table(), &redacted_thinking_table(), &tool_use_table(),
+        &tool_result_table(),   &tool_table(),     &tool_choice_table(),       &thinking_option_table(),
+        &output_config_table(), &format_table()};
     return all;
 }
 
@@ -253,6 +258,11 @@ const FieldTable& thinking_option_table() {
 
 const FieldTable& output_config_table() {
     static const FieldTable table("output_config of /v1/messages", {kOutputConfig});
+    return table;
+}
+
+const FieldTable& format_table() {
+    static const FieldTable table("output_config.format of /v1/messages", {kFormat});
     return table;
 }
 

@@ -21,5 +21,6 @@ const FieldTable& tool_table();
 const FieldTable& tool_choice_table();
 const FieldTable& thinking_option_table();
 const FieldTable& output_config_table();
+const FieldTable& format_table();  // of output_config
 
 }  // namespace tessera::server::anthropic

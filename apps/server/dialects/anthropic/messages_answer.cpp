@@ -22,9 +22,9 @@ void MessagesAnswer::write_head(text::JsonWriter& json) const {
 
 void MessagesAnswer::write_stop(text::JsonWriter& json, const Choice& told) const {
     using enum session::FinishReason;
-    const bool stopped = told.reason == kStopString && told.stop_string >= 0;
+    const bool stopped = told.answer.reason == kStopString && told.answer.stop_string >= 0;
     std::string_view reason = "end_turn";
-    if (told.reason == kContextFull) {
+    if (told.answer.reason == kContextFull) {
         reason = "model_context_window_exceeded";
     } else if (told.length()) {
         reason = "max_tokens";
@@ -35,7 +35,7 @@ void MessagesAnswer::write_stop(text::JsonWriter& json, const Choice& told) cons
     }
     json.member("stop_reason", reason).key("stop_sequence");
     if (stopped)
-        json.value(chat().stops.at(static_cast<size_t>(told.stop_string)));
+        json.value(chat().stops.at(static_cast<size_t>(told.answer.stop_string)));
     else
         json.null();
 }

@@ -237,7 +237,7 @@ bool read_thinking(const Fields& fields, const ModelText& model, text::ChatOptio
     return *type == "enabled";
 }
 
-void read_output(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
+void read_output(const Fields& fields, const ModelText& model, Conversation& conversation) {
     const json::object* const given = fields.object("output_config");
     if (!given) return;
     const Fields output(*given, output_config_table(), fields.path("output_config"));
@@ -245,7 +245,16 @@ void read_output(const Fields& fields, const ModelText& model, text::ChatOptions
         if (*effort != "low" && *effort != "medium" && *effort != "high" && *effort != "xhigh" && *effort != "max")
             output.reject("effort", "low, medium, high, xhigh or max");
         if (model.writer->has_efforts())
-            set_variable(options, "reasoning_effort", text::PythonJson::of_text(*effort == "max" ? "xhigh" : *effort));
+            set_variable(conversation.options, "reasoning_effort",
+                         text::PythonJson::of_text(*effort == "max" ? "xhigh" : *effort));
+    }
+    if (const json::object* const given_format = output.object("format")) {
+        const Fields format(*given_format, format_table(), output.path("format"));
+        if (format.text("type") != "json_schema") format.reject("type", "json_schema");
+        const json::value* const schema = format.find("schema");
+        if (!schema) format.reject("schema", "a JSON schema");
+        conversation.structure = structure_of(format.path("schema"), *schema);
+        format.check_read();
     }
     output.check_read();
 }
@@ -267,7 +276,7 @@ ReadConversation read_conversation(const Fields& fields, const ModelText& model)
     conversation.options.tools = read_tools(fields);
     read_tool_choice(fields, conversation);
     read.reasons = read_thinking(fields, model, conversation.options);
-    read_output(fields, model, conversation.options);
+    read_output(fields, model, conversation);
     conversation.continued = ends_begun(conversation.messages);
     return read;
 }

@@ -145,7 +145,7 @@ std::string ChatAnswer::whole() {
         json.begin_object().member("index", i);
         write_message(json, told);
         write_probabilities(json, told, chat().probabilities.has_value());
-        json.member("finish_reason", finish_of(told.reason, !told.calls.empty())).end_object();
+        json.member("finish_reason", finish_of(told.answer.reason, !told.calls.empty())).end_object();
     }
     json.end_list();
     write_usage(json);

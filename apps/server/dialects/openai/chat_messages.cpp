@@ -100,28 +100,6 @@ text::ChatMessage message_of(const json::value& value, const std::string& path) 
     return message;
 }
 
-std::vector<text::ChatTool> tools_of(const Fields& fields) {
-    std::vector<text::ChatTool> tools;
-    const json::array* const given = fields.array("tools", kMaximumTools);
-    for (size_t i = 0; given && i < given->size(); ++i) {
-        const std::string path = fmt::format("tools[{}]", i);
-        const Fields tool(object_at((*given)[i], path), tool_table(), path);
-        if (tool.text("type").value_or("function") != "function")
-            tool.refuse("type", "this version knows functions alone");
-        const json::object* const function = tool.object("function");
-        if (!function) tool.reject("function", "an object");
-        const Fields described(*function, tool_function_table(), path + ".function");
-        if (!described.text("name") || described.text("name")->empty())
-            described.reject("name", "the name of a function");
-        const json::object* const parameters = described.object("parameters");
-        tools.push_back({text_of(described, "name"), text_of(described, "description"),
-                         parameters ? json::serialize(*parameters) : "{}", json::serialize((*given)[i])});
-        described.check_read();
-        tool.check_read();
-    }
-    return tools;
-}
-
 void read_effort(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
     if (const auto effort = fields.text("reasoning_effort"))
         set_effort(*effort, fields, "reasoning_effort", model, options);
@@ -218,6 +196,28 @@ bool continues(const Fields& fields, std::span<const text::ChatMessage> messages
 
 }  // namespace
 
+std::vector<text::ChatTool> read_function_tools(const Fields& fields) {
+    std::vector<text::ChatTool> tools;
+    const json::array* const given = fields.array("tools", kMaximumTools);
+    for (size_t i = 0; given && i < given->size(); ++i) {
+        const std::string path = fmt::format("tools[{}]", i);
+        const Fields tool(object_at((*given)[i], path), tool_table(), path);
+        if (tool.text("type").value_or("function") != "function")
+            tool.refuse("type", "this version knows functions alone");
+        const json::object* const function = tool.object("function");
+        if (!function) tool.reject("function", "an object");
+        const Fields described(*function, tool_function_table(), path + ".function");
+        if (!described.text("name") || described.text("name")->empty())
+            described.reject("name", "the name of a function");
+        const json::object* const parameters = described.object("parameters");
+        tools.push_back({text_of(described, "name"), text_of(described, "description"),
+                         parameters ? json::serialize(*parameters) : "{}", json::serialize((*given)[i])});
+        described.check_read();
+        tool.check_read();
+    }
+    return tools;
+}
+
 Conversation read_conversation(const Fields& fields, const ModelText& model) {
     Conversation conversation{begin_conversation(model)};
     const json::array* const given = fields.array("messages", kMaximumMessages);
@@ -227,7 +227,7 @@ Conversation read_conversation(const Fields& fields, const ModelText& model) {
     text::ChatOptions& options = conversation.options;
     read_effort(fields, model, options);
     read_variables(fields, model, options);
-    options.tools = tools_of(fields);
+    options.tools = read_function_tools(fields);
     ToolChoice choice = choice_of(fields);
     choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
     choose_tools(choice, fields, "parallel_tool_calls", conversation);

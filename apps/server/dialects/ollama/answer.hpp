@@ -1,0 +1,43 @@
+// Answers of /api/chat and /api/generate.
+#pragma once
+
+#include "apps/server/chat_answering.hpp"
+#include "core/text/json_writer.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace tessera::server::ollama {
+
+class ChatAnswer : public ChatAnswering {
+  public:
+    ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+               ChatForm chat, bool generate = false)
+        : ChatAnswering(std::move(exchange), std::move(model), form, std::move(chat), "call"), generate_(generate) {}
+
+  private:
+    std::string progress_json(std::string_view progress) override;
+    void send_part(size_t index, const text::ReplyEvent& event, std::string_view timings) override;
+    void send_finish(size_t index, const session::Answer& answer) override;
+    void send_last() override;
+    std::string whole() override;
+
+    // An object without its end, with texts, and calls where there are any.
+    void write_part(text::JsonWriter& json, std::string_view content, std::string_view reasoning, bool calls,
+                    bool done);
+    std::string last(std::string_view content, std::string_view reasoning, bool calls);
+
+    const bool generate_;  // in the form of /api/generate
+};
+
+class GenerateAnswer final : public ChatAnswer {
+  public:
+    GenerateAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+                   ChatForm chat)
+        : ChatAnswer(std::move(exchange), std::move(model), form, std::move(chat), true) {}
+};
+
+// "2026-01-31T12:00:00Z" of seconds since 1970.
+std::string time_text(int64_t seconds);
+
+}  // namespace tessera::server::ollama

@@ -1,0 +1,134 @@
+#include "apps/server/dialects/ollama/requests.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "apps/server/dialects/ollama/dialect.hpp"
+#include "apps/server/dialects/openai/chat_messages.hpp"
+#include "apps/server/prompts_of_request.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tessera::server::ollama {
+namespace {
+
+namespace json = boost::json;
+
+std::string text_of(const Fields& fields, std::string_view name) {
+    return std::string(fields.text(name).value_or(""));
+}
+
+// Sampling, limits and how the answer is sent.
+ChatRequest read_both(const Fields& fields, const ModelText& model) {
+    static const json::object none;
+    const json::object* const given = fields.object("options");
+    const Fields options(given ? *given : none, options_table(), fields.path("options"));
+    ChatRequest read{{}, read_request(options, model), {}};
+    options.check_read();
+    read.form.stream = fields.boolean("stream").value_or(true);
+    read.form.dialect = &kOllama;
+    return read;
+}
+
+std::optional<AskedStructure> read_format(const Fields& fields) {
+    const json::value* const format = fields.find("format");
+    if (!format || *format == "") return std::nullopt;
+    if (*format == "json") return any_object("format");
+    if (!format->is_object()) fields.reject("format", "\"json\" or a JSON schema");
+    return structure_of("format", *format);
+}
+
+void read_think(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
+    const json::value* const think = fields.find("think");
+    if (!think) return;
+    if (think->is_bool()) return set_thinking(think->get_bool(), "think", model, options);
+    if (!think->is_string()) fields.reject("think", "true, false, low, medium or high");
+    set_effort(*fields.text("think"), fields, "think", model, options);
+}
+
+text::ToolCall call_of(const json::value& value, const std::string& path) {
+    const Fields call(object_at(value, path), call_table(), path);
+    const json::object* const function = call.object("function");
+    if (!function) call.reject("function", "an object");
+    const Fields fields(*function, function_table(), path + ".function");
+    if (!fields.text("name")) fields.reject("name", "the name of a function");
+    const json::object* const arguments = fields.object("arguments");
+    text::ToolCall made{text_of(call, "id"), text_of(fields, "name"), arguments ? json::serialize(*arguments) : "{}"};
+    fields.check_read();
+    call.check_read();
+    return made;
+}
+
+text::ChatMessage message_of(const json::value& value, const std::string& path) {
+    const Fields fields(object_at(value, path), message_table(), path);
+    const auto role = fields.text("role");
+    if (!role) fields.reject("role", "system, user, assistant or tool");
+    text::ChatMessage message{std::string(*role), text_of(fields, "content")};
+    message.reasoning = text_of(fields, "thinking");
+    if (const json::array* const calls = fields.array("tool_calls", kMaximumCalls)) {
+        for (size_t i = 0; i < calls->size(); ++i)
+            message.tool_calls.push_back(call_of((*calls)[i], fmt::format("{}[{}]", fields.path("tool_calls"), i)));
+    }
+    message.tool_call_id = text_of(fields, "tool_call_id");
+    message.name =
+        read_any(fields, {"tool_name", "name"}, [&](std::string_view name) { return fields.text(name); }).value_or("");
+    if (!message.reasoning.empty() && *role != "assistant")
+        throw ApiError(400, fmt::format("{}: only an assistant's message has reasoning", path), path);
+    fields.check_read();
+    return message;
+}
+
+}  // namespace
+
+ChatRequest read_chat(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, chat_table());
+    ChatRequest read = read_both(fields, model);
+    Conversation conversation{begin_conversation(model)};
+    const json::array* const given = fields.array("messages", kMaximumMessages);
+    if (!given || given->empty()) throw ApiError(400, "messages: expected a list of at least one message", "messages");
+    for (size_t i = 0; i < given->size(); ++i)
+        conversation.messages.push_back(message_of((*given)[i], fmt::format("messages[{}]", i)));
+    conversation.options.tools = read_function_tools(fields);
+    read_think(fields, model, conversation.options);
+    conversation.structure = read_format(fields);
+    conversation.continued = ends_begun(conversation.messages);
+    fields.check_read();
+    write_prompt(read, conversation, model);
+    return read;
+}
+
+ChatRequest read_generate(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, generate_table());
+    ChatRequest read = read_both(fields, model);
+    const bool raw = fields.boolean("raw").value_or(false);
+    const auto system = fields.text("system");
+    auto structure = read_format(fields);
+    if (!fields.text("prompt")) fields.reject("prompt", "a text");
+    if (raw) {
+        if (system && !system->empty())
+            fields.refuse("system", "begin the prompt with it: with raw no template writes it");
+        if (const json::value* const think = fields.find("think"); think && *think != false)
+            fields.refuse("think", "with raw no template asks for it");
+        read.request.prompt = std::move(read_prompts(fields, model, false).front().tokens);
+        read.request.show_control = true;
+        read.request.show_end = false;
+        fields.check_read();
+        if (structure) hold_to(read.request, structure::answer_grammar(structure->body), model, structure->field);
+        return read;
+    }
+    Conversation conversation{begin_conversation(model)};
+    if (system && !system->empty()) conversation.messages.push_back({"system", std::string(*system)});
+    conversation.messages.push_back({"user", text_of(fields, "prompt")});
+    read_think(fields, model, conversation.options);
+    conversation.structure = std::move(structure);
+    fields.check_read();
+    write_prompt(read, conversation, model);
+    return read;
+}
+
+}  // namespace tessera::server::ollama

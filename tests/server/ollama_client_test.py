@@ -1,0 +1,102 @@
+"""ollama's own client, and what front ends for ollama ask for."""
+
+import json
+import os
+import tempfile
+import unittest
+
+import ollama
+
+import running_server
+from running_server import RunningServer
+from scripted_model import write_model
+from tool_calls_test import QUESTION, SCRIPT, TOOL
+
+COUNT = [{"role": "user", "content": "Count from 1 to 10 in French."}]
+ANSWER = "un, deux, trois, quatre, cinq, six, sept, huit, neuf, dix"
+
+
+class Scripted(unittest.TestCase):
+    def test_calls_and_thinking(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "scripted.gguf")
+            write_model(path, SCRIPT)
+            with RunningServer("-m", path, "--chat-template", "deepseek-v3.1", "--temp", "0") as server:
+                client = ollama.Client(f"http://127.0.0.1:{server.port}")
+                self.assertEqual(set(client.show("any").capabilities), {"completion", "tools", "thinking"})
+                answer = client.chat("any", [QUESTION], tools=[TOOL], think=True)
+                message = answer.message
+                self.assertEqual((message.thinking, message.content, answer.done_reason), ("Hm, weather.", "Let me look.", "stop"))
+                [call] = message.tool_calls
+                self.assertEqual((call.function.name, call.function.arguments), ("get_weather", {"city": "Paris"}))
+                thinking, content, calls = "", "", []
+                for part in client.chat("any", [QUESTION], tools=[TOOL], think=True, stream=True):
+                    thinking += part.message.thinking or ""
+                    content += part.message.content or ""
+                    calls += part.message.tool_calls or []
+                self.assertEqual((thinking, content, len(calls)), ("Hm, weather.", "Let me look.", 1))
+                final = client.chat("any", [QUESTION, message, {"role": "tool", "tool_name": "get_weather", "content": "sunny"}], tools=[TOOL])
+                self.assertEqual(final.message.content, "It is sunny.")
+
+
+class Bundled(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = RunningServer().__enter__()
+        cls.client = ollama.Client(f"http://127.0.0.1:{cls.server.port}")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__()
+
+    def test_chat(self):
+        answer = self.client.chat("any", COUNT, options={"temperature": 0, "num_ctx": 4096})
+        self.assertEqual((answer.message.content, answer.done, answer.eval_count), (ANSWER, True, 20))
+        parts = list(self.client.chat("any", COUNT, options={"temperature": 0}, stream=True))
+        self.assertEqual("".join(part.message.content for part in parts), ANSWER)
+        self.assertTrue(parts[-1].done)
+        self.assertGreater(parts[-1].total_duration, 0)
+        self.assertEqual(self.client.chat("any", COUNT, options={"num_predict": 2}).done_reason, "length")
+
+    def test_generate(self):
+        answer = self.client.generate("any", COUNT[0]["content"], options={"temperature": 0})
+        self.assertEqual(answer.response, ANSWER)
+        parts = list(self.client.generate("any", COUNT[0]["content"], options={"temperature": 0}, stream=True))
+        self.assertEqual("".join(part.response for part in parts), ANSWER)
+        raw = self.client.generate("any", "The", raw=True, options={"temperature": 0, "num_predict": 3})
+        whole = self.server.request("POST", "/v1/completions", {"prompt": "The", "temperature": 0, "max_tokens": 3})[1]
+        self.assertEqual(raw.response, whole["choices"][0]["text"])
+
+    def test_what_front_ends_ask(self):
+        self.assertEqual(self.server.request("HEAD", "/")[0], 200)
+        [listed] = self.client.list().models
+        self.assertGreater(listed.size, 0)
+        [running] = self.client.ps().models
+        self.assertEqual(running.model, listed.model)
+        self.assertEqual(self.client.show(listed.model).details.format, "gguf")
+        self.assertRegex(self.server.request("GET", "/api/version")[1]["version"], r"^\d+\.\d+\.\d+$")
+
+    def test_what_is_not_offered(self):
+        for refused in (lambda: self.client.pull("llama3"), lambda: self.client.push("a"), lambda: self.client.delete("a"),
+                        lambda: self.client.copy("a", "b"), lambda: self.client.create("a", from_="b")):
+            with self.assertRaises(ollama.ResponseError) as raised:
+                refused()
+            self.assertEqual(raised.exception.status_code, 501)
+            self.assertIn("-m", raised.exception.error)
+        for body, part in (({"messages": COUNT, "nonsense": 1}, "nonsense"), ({"messages": COUNT, "options": {"nonsense": 1}}, "options.nonsense"),
+                           ({"messages": [{"role": "user", "content": "a", "images": ["b"]}]}, "messages[0].images"),
+                           ({"messages": COUNT, "options": {"num_predict": 1.5}}, "options.num_predict"), ({"messages": COUNT, "think": True}, "think")):
+            status, answer = self.server.request("POST", "/api/chat", body)
+            self.assertEqual(status, 400, answer)
+            self.assertIn(part, answer["error"])
+
+    def test_lines(self):
+        status, text = self.server.request("POST", "/api/chat", {"messages": COUNT, "options": {"num_predict": 3}})
+        self.assertEqual(status, 200)
+        self.assertEqual(self.server.headers["Content-Type"], "application/x-ndjson")
+        lines = [json.loads(line) for line in text.decode().splitlines()]
+        self.assertTrue(all(not line["done"] for line in lines[:-1]) and lines[-1]["done"])
+
+
+if __name__ == "__main__":
+    running_server.main()
