@@ -72,8 +72,8 @@ void set_effort(std::string_view effort, const Fields& fields, std::string_view 
 text::ChatTool function_tool(std::string_view name, std::string_view description,
                              const boost::json::object& parameters);
 
-// Sets the tools that are described and the calls that are asked for. `parallel`: the field that asks for one call alone.
-// Throws ApiError(400) for a choice of what is not there.
+// Sets the tools that are described and the calls that are asked for. `parallel`: the field that asks for one call
+// alone. Throws ApiError(400) for a choice of what is not there.
 void choose_tools(const ToolChoice& choice, const Fields& fields, std::string_view parallel,
                   Conversation& conversation);
 
