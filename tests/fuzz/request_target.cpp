@@ -216,7 +216,7 @@ void use_http(std::string_view input, const ModelText& model) {
     }
     const auto refused = access.refusal(request, true);
     if (refused) {
-        check_answer(*refused);
+        check_answer(to_response(*refused));
     } else {
         const Sender sender = access.sender_of(request);
         expect(sender.client.starts_with("key ") && sender.space == sender.client, "a space for each key");
