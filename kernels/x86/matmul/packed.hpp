@@ -89,13 +89,29 @@ struct PackedWeight<Isa, BlockQ4_1>
     }
 };
 
-// Bits 0, 4, .. 28 of a 32-bit value.
-inline uint8_t every_fourth_bit(uint32_t bits) noexcept {
-    bits &= 0x11111111u;
-    bits = (bits | bits >> 3) & 0x03030303u;
-    bits = (bits | bits >> 6) & 0x000F000Fu;
-    return static_cast<uint8_t>(bits | bits >> 12);
+// Bits whose places differ in bits kHigh and kLow of their numbers exchange them.
+template <int kHigh, int kLow>
+constexpr uint32_t with_places_exchanged(uint32_t bits) noexcept {
+    constexpr uint32_t kBelow = [] {
+        uint32_t mask = 0;
+        for (uint32_t place = 0; place < 32; ++place) mask |= (place >> kLow & ~(place >> kHigh) & 1u) << place;
+        return mask;
+    }();
+    constexpr int kShift = (1 << kHigh) - (1 << kLow);
+    const uint32_t differing = (bits >> kShift ^ bits) & kBelow;
+    return bits ^ differing ^ differing << kShift;
 }
+// Bit 4 s + i to bit 8 i + s for eight s and four i, and back. Without branches, for vectors of numbers.
+constexpr uint32_t bytes_of_nibbles(uint32_t bits) noexcept {
+    bits = with_places_exchanged<3, 0>(with_places_exchanged<4, 1>(bits));
+    return with_places_exchanged<1, 0>(with_places_exchanged<2, 1>(bits));
+}
+constexpr uint32_t nibbles_of_bytes(uint32_t bits) noexcept {
+    bits = with_places_exchanged<2, 1>(with_places_exchanged<1, 0>(bits));
+    return with_places_exchanged<4, 1>(with_places_exchanged<3, 0>(bits));
+}
+static_assert(bytes_of_nibbles(0x00000F00u) == 0x04040404u && bytes_of_nibbles(0x11111111u) == 0xFFu);
+static_assert(nibbles_of_bytes(0x04040404u) == 0x00000F00u && nibbles_of_bytes(0xFFu) == 0x11111111u);
 
 // The fifth bits of a block of 32: bit s of byte i of a lane belongs to element 4 s + i.
 template <int kLanes>
@@ -105,13 +121,14 @@ struct PackedFifthBits {
     void pack(int lane, const uint8_t* qh) noexcept {
         uint32_t bits;
         std::memcpy(&bits, qh, 4);
-        for (int i = 0; i < 4; ++i) bytes[lane][i] = every_fourth_bit(bits >> i);
+        bits = bytes_of_nibbles(bits);
+        std::memcpy(bytes[lane], &bits, 4);
     }
     void unpack(int lane, uint8_t* qh) const noexcept {
-        for (int i = 0; i < 4; ++i) qh[i] = 0;
-        for (int i = 0; i < 4; ++i) {
-            for (int s = 0; s < 8; ++s) qh[(4 * s + i) / 8] |= (bytes[lane][i] >> s & 1) << (4 * s + i) % 8;
-        }
+        uint32_t bits;
+        std::memcpy(&bits, bytes[lane], 4);
+        bits = nibbles_of_bytes(bits);
+        std::memcpy(qh, &bits, 4);
     }
     template <class Isa>
     void add_to(typename Isa::Bytes (&codes)[8]) const noexcept {

@@ -50,14 +50,13 @@ alignas(16) inline constexpr int8_t kIq2Magnitudes[16] = {8, 25, 43};
 
 // 32 bits of elements in their order, to a row's field, and back.
 inline void put_signs(uint8_t (&field)[4], uint32_t bits) noexcept {
-    for (int i = 0; i < 4; ++i) field[i] = every_fourth_bit(bits >> i);
+    bits = bytes_of_nibbles(bits);
+    std::memcpy(field, &bits, sizeof field);
 }
 inline uint32_t take_signs(const uint8_t (&field)[4]) noexcept {
-    uint32_t bits = 0;
-    for (int i = 0; i < 4; ++i) {
-        for (int s = 0; s < 8; ++s) bits |= static_cast<uint32_t>(field[i] >> s & 1) << (4 * s + i);
-    }
-    return bits;
+    uint32_t bits;
+    std::memcpy(&bits, field, sizeof field);
+    return nibbles_of_bytes(bits);
 }
 
 // Those of a super-block whose signs are four bytes a block of 32.

@@ -51,34 +51,34 @@ struct PackedWeight<Isa, BlockIq2Bn> : PackedTraits<BlockIq2Bn, Arithmetic{.grou
     }
 };
 
-// A sign is a code of 0 or 2 about a centre of 1.
+// A sign is a code of 0 or 2 about a centre of 1. Bit s of byte i of a lane belongs to element 4 s + i of a block
+// of 32.
 template <class Isa>
-struct PackedWeight<Isa, BlockQ1_0> : PackedTraits<BlockQ1_0, Arithmetic{.groups = 1, .centre = 1}>,
-                                      PackedByFields<PackedWeight<Isa, BlockQ1_0>> {
-    // Bit s of byte i of a lane belongs to element 4 s + i of a block of 32.
-    struct Signs {
-        PackedFifthBits<Isa::kLanes> blocks[4];
-        void pack(int lane, const uint8_t* qs) noexcept {
-            for (int b = 0; b < 4; ++b) blocks[b].pack(lane, qs + 4 * b);
-        }
-        void unpack(int lane, uint8_t* qs) const noexcept {
-            for (int b = 0; b < 4; ++b) blocks[b].unpack(lane, qs + 4 * b);
-        }
-    };
+struct PackedWeight<Isa, BlockQ1_0> : PackedTraits<BlockQ1_0, Arithmetic{.groups = 1, .centre = 1}> {
     struct Unit {
         uint16_t d[Isa::kLanes];
-        Signs signs;
+        uint8_t qs[4][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.signs, block.qs);
+    TSR_FIELDS(d, qs)
+    static void pack(Unit& unit, const IntoLanes<Isa, BlockQ1_0>& blocks) noexcept {
+        fields(blocks, unit, *blocks.rows[0]);
+        uint32_t bits[4 * Isa::kLanes];
+        std::memcpy(bits, unit.qs, sizeof bits);
+        for (uint32_t& lane : bits) lane = bytes_of_nibbles(lane);
+        std::memcpy(unit.qs, bits, sizeof bits);
+    }
+    static void unpack(const Unit& unit, int lane, BlockQ1_0& block) noexcept {
+        fields(FromLane{lane}, unit, block);
+        uint32_t bits[4];
+        std::memcpy(bits, block.qs, sizeof bits);
+        for (uint32_t& b : bits) b = nibbles_of_bytes(b);
+        std::memcpy(block.qs, bits, sizeof bits);
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const typename Isa::Floats scale[1] = {Isa::from_f16(unit.d)};
         for (int b = 0; b < 4; ++b) {
-            const auto bits = Isa::load(unit.signs.blocks[b].bytes);
+            const auto bits = Isa::load(unit.qs[b]);
             typename Isa::Bytes codes[8];
             codes[0] = Isa::template shifted_left<1>(bits, 2);
             for_each_of<7>([&]<int s>() { codes[s + 1] = Isa::template shifted_right<s>(bits, 2); });

@@ -41,6 +41,26 @@ template <class Isa, int kShift>
     return Isa::multiply(row_scale, Isa::multiply(whole, Isa::splat(0x1p-24f)));
 }
 
+// The numbers of a PackedWeight of iq4_kt: the starts of a block, each with a bit of its head above it.
+inline void iq4kt_words(const BlockIq4Kt& block, uint16_t (&words)[64]) noexcept {
+    for (int b = 0; b < kUnitBlocks; ++b) {
+        uint32_t head;
+        std::memcpy(&head, block.heads[b], sizeof head);
+        for (int half = 0; half < 2; ++half) {
+            // Four numbers of three bits and four bits to 16 bits each.
+            const uint64_t high = head >> (8 + 12 * half) & 0xFFF, bits = head >> (4 * half) & 15;
+            const uint64_t numbers = (high & 7) | (high & 0x38) << 13 | (high & 0x1C0) << 26 | (high & 0xE00) << 39;
+            const uint64_t tops = (bits & 1) | (bits & 2) << 15 | (bits & 4) << 30 | (bits & 8) << 45;
+            const uint64_t four = numbers << 12 | tops << 15;
+            std::memcpy(words + 8 * b + 4 * half, &four, sizeof four);
+        }
+    }
+    for (int g = 0; g < 32; ++g) {
+        words[g] = static_cast<uint16_t>(words[g] | block.ql[g] | (block.qh[g] & 15) << 8);
+        words[g + 32] = static_cast<uint16_t>(words[g + 32] | block.ql[g + 32] | block.qh[g] >> 4 << 8);
+    }
+}
+
 }  // namespace trellis
 
 template <class Isa>
@@ -119,13 +139,13 @@ struct PackedWeight<Isa, BlockIq4Kt> : PackedTraits<BlockIq4Kt, Arithmetic{.grou
         uint16_t starts[kUnitBlocks][8][Isa::kLanes];
     };
     static void pack(Unit& unit, const IntoLanes<Isa, BlockIq4Kt>& blocks) noexcept {
+        uint16_t starts[Isa::kLanes][64];
+        const unsigned char* rows[Isa::kLanes];
         for (int lane = 0; lane < Isa::kLanes; ++lane) {
-            const BlockIq4Kt& block = *blocks.rows[lane];
-            for (int g = 0; g < 64; ++g) {
-                const uint32_t bit = block.heads[g / 8][0] >> (g % 8) & 1u;
-                unit.starts[g / 8][g % 8][lane] = static_cast<uint16_t>(formats::iq4kt_start(block, g) | bit << 15);
-            }
+            trellis::iq4kt_words(*blocks.rows[lane], starts[lane]);
+            rows[lane] = reinterpret_cast<const unsigned char*>(starts[lane]);
         }
+        Isa::template interleave<2, sizeof starts[0]>(rows, reinterpret_cast<unsigned char*>(&unit.starts));
     }
     static void unpack(const Unit& unit, int lane, BlockIq4Kt& block) noexcept {
         block = {};

@@ -275,6 +275,8 @@ struct Avx2 {
         size_t done = 0;
         if constexpr (kGrain == 4) {
             for (; done + 16 <= kRowBytes; done += 16) interleave_int32(from, done, to + done * kLanes);
+        } else if constexpr (kGrain == 2) {
+            for (; done + 16 <= kRowBytes; done += 16) interleave_int16(from, done, to + done * kLanes);
         } else if constexpr (kGrain == 1) {
             for (; done + 8 <= kRowBytes; done += 8) interleave_bytes(from, done, to + done * kLanes);
         }
@@ -326,6 +328,24 @@ struct Avx2 {
         store(to + 32, _mm256_unpackhi_epi64(ab, cd));
         store(to + 64, _mm256_unpacklo_epi64(ab2, cd2));
         store(to + 96, _mm256_unpackhi_epi64(ab2, cd2));
+    }
+    // Eight int16 of each row: a transpose.
+    static void interleave_int16(const unsigned char* const (&from)[kLanes], size_t at, unsigned char* to) noexcept {
+        const auto row = [&](int r) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[r] + at)); };
+        const auto elements = [&](__m128i rows01, __m128i rows23, __m128i rows45, __m128i rows67, unsigned char* four) {
+            const __m128i low = _mm_unpacklo_epi32(rows01, rows23), low2 = _mm_unpacklo_epi32(rows45, rows67);
+            const __m128i high = _mm_unpackhi_epi32(rows01, rows23), high2 = _mm_unpackhi_epi32(rows45, rows67);
+            auto* out = reinterpret_cast<__m128i*>(four);
+            _mm_storeu_si128(out, _mm_unpacklo_epi64(low, low2));
+            _mm_storeu_si128(out + 1, _mm_unpackhi_epi64(low, low2));
+            _mm_storeu_si128(out + 2, _mm_unpacklo_epi64(high, high2));
+            _mm_storeu_si128(out + 3, _mm_unpackhi_epi64(high, high2));
+        };
+        const __m128i a = row(0), b = row(1), c = row(2), d = row(3), e = row(4), f = row(5), g = row(6), h = row(7);
+        elements(_mm_unpacklo_epi16(a, b), _mm_unpacklo_epi16(c, d), _mm_unpacklo_epi16(e, f), _mm_unpacklo_epi16(g, h),
+                 to);
+        elements(_mm_unpackhi_epi16(a, b), _mm_unpackhi_epi16(c, d), _mm_unpackhi_epi16(e, f), _mm_unpackhi_epi16(g, h),
+                 to + 64);
     }
     // Eight bytes of each row.
     static void interleave_bytes(const unsigned char* const (&from)[kLanes], size_t at, unsigned char* to) noexcept {
