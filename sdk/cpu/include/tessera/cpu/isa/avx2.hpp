@@ -287,8 +287,9 @@ struct Avx2 {
     }
 
     // Asks for the cache line at `p`, which need not be mapped.
-    // For weights, which are read once a step and more than caches hold: past the first cache they displace nothing.
-    static void prefetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_NTA); }
+    // For weights, which arrive by whole groups: into the second cache, which has more reads under way than the first
+    // one. A core that waits 150 ns for a line reads 6.6 GB/s past the second cache and 15 GB/s into it.
+    static void prefetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 
     // Largest magnitude of 32 floats; NaN if one of them is.
     static float largest_of_32(const float* x) noexcept { return largest_magnitude(x, 32); }
