@@ -23,6 +23,9 @@
 namespace {
 
 constexpr int64_t kElements = 2048, kOutputs = 2816;
+constexpr int64_t kEncoded =
+    64;  // rows that are encoded, which takes some formats a second a row; a weight repeats them
+static_assert(kOutputs % kEncoded == 0);
 constexpr size_t kPoolBytes = 384u << 20, kGraphNodes = 1024, kMostWeights = 96;
 constexpr int kRounds = 7;
 
@@ -62,10 +65,13 @@ double seconds(ggml_type type, const std::vector<char>& weight, int64_t rows, si
 }
 
 void measure(ggml_type type, int64_t rows, int threads) {
-    const std::vector<float> weights = normal(kElements * kOutputs, 1 / 45.0f);
+    const std::vector<float> weights = normal(kElements * kEncoded, 1 / 45.0f);
     const std::vector<float> importance(kElements, 1.0f);
-    std::vector<char> encoded(ggml_row_size(type, kElements) * kOutputs);
-    ggml_quantize_chunk(type, weights.data(), encoded.data(), 0, kOutputs, kElements, importance.data(), nullptr);
+    const size_t encoded_bytes = ggml_row_size(type, kElements) * kEncoded;
+    std::vector<char> encoded(encoded_bytes / kEncoded * kOutputs);
+    ggml_quantize_chunk(type, weights.data(), encoded.data(), 0, kEncoded, kElements, importance.data(), nullptr);
+    for (size_t at = encoded_bytes; at < encoded.size(); at += encoded_bytes)
+        std::memcpy(&encoded[at], encoded.data(), encoded_bytes);
     const size_t pool = std::min(kPoolBytes / encoded.size(), kMostWeights);
     const double one = seconds(type, encoded, 1, pool, threads), many = seconds(type, encoded, rows, 3, threads);
     std::printf("%-12s %6.1f %6.1f\n", ggml_type_name(type), static_cast<double>(encoded.size()) / one / 1e9,
