@@ -14,7 +14,8 @@ import re
 import sys
 
 LIBRARIES = ["core/*", "apps/*", "testing/conformance"]
-ALONE = re.compile(r"/architectures/|/tool_reader_")  # compiled by themselves
+ALONE = re.compile(r"/architectures/|/tool_reader_|/call_body_|/literal_json")  # compiled by themselves
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.M)
 FUNCTION = re.compile(r"(?!return\b|using\b|namespace\b|struct\b|class\b|enum\b|template\b)[A-Za-z_][\w:<>,&*\s\[\]]*?[\s&*]"
                       r"([A-Za-z_]\w*)\(")
 
@@ -41,13 +42,16 @@ def main():
                 path = file.relative_to(root).as_posix()
                 if ALONE.search(path):
                     continue
+                # A namespace of its own hides what is outside.
+                outer = NAMESPACE.search(file.read_text())
                 for name in functions(file, file.suffix == ".cpp"):
-                    owners[name].add(path)
+                    key = (outer.group(1) if outer else "", name)
+                    owners[key].add(path)
                     if file.suffix == ".cpp":
-                        local.add(name)
-            for name in sorted(local):
-                if len(owners[name]) > 1:
-                    print(f"{name}: in {', '.join(sorted(owners[name]))}: give it another name in one of them")
+                        local.add(key)
+            for key in sorted(local):
+                if len(owners[key]) > 1:
+                    print(f"{key[1]}: in {', '.join(sorted(owners[key]))}: give it another name in one of them")
                     bad += 1
     return 1 if bad else 0
 

@@ -129,7 +129,7 @@ constexpr FieldRow kFormat[] = {
     {"schema", kHonoured, "a JSON schema"},
 };
 
-std::string_view type_of(const ApiError& error) {
+std::string_view error_type(const ApiError& error) {
     switch (error.status()) {
         case 401:
             return "authentication_error";
@@ -159,7 +159,7 @@ std::string error_json(const ApiError& error) {
     std::string out;
     text::JsonWriter json(out);
     json.begin_object().member("type", "error").key("error").begin_object();
-    json.member("type", type_of(error)).member("message", message_of(error));
+    json.member("type", error_type(error)).member("message", message_of(error));
     json.end_object().end_object();
     return out;
 }
