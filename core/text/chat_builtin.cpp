@@ -65,6 +65,45 @@ constexpr std::string_view kDeepSeek31Tools =
     "tool_call_name" TSR_SEPARATOR "tool_call_arguments" TSR_CALL_END "{additional_tool_calls}" TSR_CALLS_END
     R"jinja(\n\nWhere:\n- `tool_call_name` must be an exact match to one of the available tools\n- `tool_call_arguments` must be valid JSON that strictly follows the tool\'s Parameters Schema\n- For multiple tool calls, chain them directly without separators or spaces' -}})jinja";
 
+// Of Hermes, as Qwen's template writes them.
+constexpr std::string_view kHermesCalls = R"jinja({{- content -}}
+{%- for call in calls -%}
+{{- ('' if loop.first and not content else '\n') + '<tool_call>\n{"name": "' + call.name + '", "arguments": ' -}}
+{{- (call.arguments if call.arguments is string else call.arguments | tojson) + '}\n</tool_call>' -}}
+{%- endfor -%})jinja";
+constexpr std::string_view kGraniteCalls = R"jinja({{- content + '<|tool_call|>[' -}}
+{%- for call in calls -%}
+{{- ('' if loop.first else ', ') + '{"name": "' + call.name + '", "arguments": ' -}}
+{{- (call.arguments if call.arguments is string else call.arguments | tojson) + '}' -}}
+{%- endfor -%}
+{{- ']' -}})jinja";
+// LFM2 says what it calls before it says anything else.
+constexpr std::string_view kLfm2Calls = R"jinja(
+{%- macro literal(value) -%}
+{%- if value is none -%}{{- 'None' -}}
+{%- elif value is boolean -%}{{- 'True' if value else 'False' -}}
+{%- elif value is mapping -%}
+{{- '{' -}}
+{%- for key, one in value | items -%}{{- ('' if loop.first else ', ') + key | tojson + ': ' + literal(one) -}}{%- endfor -%}
+{{- '}' -}}
+{%- elif value is iterable and value is not string -%}
+{{- '[' -}}
+{%- for one in value -%}{{- ('' if loop.first else ', ') + literal(one) -}}{%- endfor -%}
+{{- ']' -}}
+{%- else -%}{{- value | tojson -}}
+{%- endif -%}
+{%- endmacro -%}
+{{- '<|tool_call_start|>[' -}}
+{%- for call in calls -%}
+{{- ('' if loop.first else ', ') + call.name + '(' -}}
+{%- if call.arguments is mapping -%}
+{%- for key, one in call.arguments | items -%}{{- ('' if loop.first else ', ') + key + '=' + literal(one) -}}{%- endfor -%}
+{%- else -%}{{- call.arguments -}}
+{%- endif -%}
+{{- ')' -}}
+{%- endfor -%}
+{{- ']<|tool_call_end|>' + content -}})jinja";
+
 // With `place` of system messages (here, last or joined), `drop` of thoughts in answers (none or last), `opening` of
 // answers, and whether `questions` open them.
 constexpr std::string_view kDeepSeek3 =
@@ -387,6 +426,12 @@ const std::vector<BuiltinTemplate>& builtin_templates() {
 std::string_view missing_description(ToolSyntax syntax) {
     if (syntax == ToolSyntax::kDeepSeekV3) return kDeepSeek3Tools;
     return syntax == ToolSyntax::kDeepSeekV31 ? kDeepSeek31Tools : std::string_view();
+}
+
+std::string_view missing_calls(ToolSyntax syntax) {
+    if (syntax == ToolSyntax::kHermes) return kHermesCalls;
+    if (syntax == ToolSyntax::kGranite) return kGraniteCalls;
+    return syntax == ToolSyntax::kLfm2 ? kLfm2Calls : std::string_view();
 }
 
 }  // namespace tessera::text

@@ -20,4 +20,8 @@ const std::vector<BuiltinTemplate>& builtin_templates();
 // is none for this syntax.
 std::string_view missing_description(ToolSyntax syntax);
 
+// A program that writes an answer of `content` and `calls`, each with a name and arguments, as its model does, for
+// models whose own template describes tools and writes no calls; empty: there is none for this syntax.
+std::string_view missing_calls(ToolSyntax syntax);
+
 }  // namespace tessera::text

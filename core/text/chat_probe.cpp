@@ -1,6 +1,7 @@
 #include "core/text/chat_probe.hpp"
 
 #include "core/base/error.hpp"
+#include "core/text/chat_builtin.hpp"
 #include "core/text/json_text.hpp"
 
 #include <algorithm>
@@ -94,8 +95,15 @@ class Prober {
             if (error.code() == TSR_INVALID_ARGUMENT) {
                 text = try_write({said("system", kSystem), question()}, options());
             } else {
+                // One that reads tools unasked, or under another name.
+                const ChatShape plain = traits_.shape;
                 traits_.shape.empty_tools = true;
                 text = try_write({question()}, options());
+                if (text.empty()) {
+                    traits_.shape = plain;
+                    traits_.shape.functions_as_text = true;
+                    text = try_write({question()}, options());
+                }
                 if (text.empty()) throw;
             }
         }
@@ -171,9 +179,22 @@ class Prober {
         // One that describes tools and writes no calls says which marks it was trained on.
         if (traits_.describes_tools && traits_.reply.tools == ToolSyntax::kNone)
             traits_.reply.tools = syntax_of_source();
+        find_missing_calls();
         if (!traits_.writes_results && traits_.describes_tools)
             traits_.writes_results =
                 try_write({question(), call(), result()}, with_tool()).find(kResult) != std::string::npos;
+    }
+
+    // One that describes tools and writes contents as they are is given calls as contents.
+    void find_missing_calls() {
+        if (traits_.writes_calls || !traits_.describes_tools) return;
+        ChatShape shape = traits_.shape;
+        shape.calls_program = missing_calls(traits_.reply.tools);
+        if (shape.calls_program.empty()) return;
+        const std::string text = try_write(shape, {question(), call(), result()}, with_tool());
+        if (text.find(kName, text.find(kQuestion)) == text.npos || text.find(kValue) == text.npos) return;
+        traits_.shape = shape;
+        traits_.writes_calls = true;
     }
 
     ToolSyntax syntax_of_source() const {
@@ -335,8 +356,9 @@ ToolSyntax tool_syntax_of(std::string_view text, std::string_view name) {
     if (has("\uff5cDSML\uff5cinvoke name=\"")) return ToolSyntax::kDeepSeekV32;
     if (has("<\uff5ctool\u2581sep\uff5c>"))
         return has("function<\uff5ctool\u2581sep\uff5c>") ? ToolSyntax::kDeepSeekV3 : ToolSyntax::kDeepSeekV31;
-    constexpr std::array<std::pair<std::string_view, ToolSyntax>, 11> marks = {
+    constexpr std::array<std::pair<std::string_view, ToolSyntax>, 12> marks = {
         {{"<|tool_call_argument_begin|>", ToolSyntax::kKimi},
+         {"Action:\n```json\n", ToolSyntax::kActions},
          {"<arg_key>", ToolSyntax::kGlm},
          {"<seed:tool_call>", ToolSyntax::kSeedXml},
          {"<minimax:tool_call>", ToolSyntax::kMiniMax},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace tessera::text {
 namespace {
@@ -17,34 +18,60 @@ using Members = std::vector<std::pair<std::string, Value>>;
 constexpr uint64_t kSteps = 10'000'000, kStepsOfMessage = 5000;
 constexpr uint64_t kBytes = uint64_t{256} << 20, kBytesOfByte = 32;
 
-Value call_of(const ToolCall& call, const ChatShape& shape) {
+// Its name and arguments.
+Value function_of(const ToolCall& call, bool arguments_as_text) {
     const std::string given = call.arguments.empty() ? std::string("{}") : call.arguments;
     Value arguments = Value::content(given);
-    if (!shape.arguments_as_text)
+    if (!arguments_as_text)
         if (const auto json = parse_python_json(given)) arguments = Value::json(*json);
+    return Value::dictionary({{"name", Value::content(call.name)}, {"arguments", std::move(arguments)}});
+}
+
+Value call_of(const ToolCall& call, const ChatShape& shape) {
     Members members;
     if (!call.id.empty()) members.emplace_back("id", Value::content(call.id));
     members.emplace_back("type", Value::text("function"));
-    members.emplace_back("function",
-                         Value::dictionary({{"name", Value::content(call.name)}, {"arguments", std::move(arguments)}}));
+    members.emplace_back("function", function_of(call, shape.arguments_as_text));
     return Value::dictionary(std::move(members));
 }
 
-Value content_of(const ChatMessage& message, const ChatShape& shape) {
+// Writes answers with calls as contents, for a program that writes none.
+class CallWriter {
+  public:
+    CallWriter(const ChatShape& shape, const jinja::RunOptions& limits) : shape_(shape), limits_(limits) {
+        if (!shape.calls_program.empty()) program_.emplace(shape.calls_program);
+    }
+
+    bool writes(const ChatMessage& message) const { return program_ && !message.tool_calls.empty(); }
+    Text content(const ChatMessage& message) const {
+        std::vector<Value> calls;
+        for (const ToolCall& call : message.tool_calls) calls.push_back(function_of(call, false));
+        return Text(program_->run(
+            {{"content", answer_text(message.content, shape_)}, {"calls", Value::list(std::move(calls))}}, limits_));
+    }
+
+  private:
+    const ChatShape& shape_;
+    const jinja::RunOptions& limits_;
+    std::optional<jinja::Program> program_;
+};
+
+Value content_of(const ChatMessage& message, const ChatShape& shape, const CallWriter& calls) {
     const bool calls_alone = message.role == "assistant" && !message.tool_calls.empty() && message.content.empty();
-    if (shape.null_content && calls_alone) return Value::none();
-    const Text text =
-        message.role == "assistant" ? answer_text(message.content, shape) : Text::content(message.content);
+    if (shape.null_content && calls_alone && !calls.writes(message)) return Value::none();
+    const Text text = calls.writes(message)         ? calls.content(message)
+                      : message.role == "assistant" ? answer_text(message.content, shape)
+                                                    : Text::content(message.content);
     if (!shape.content_as_parts) return text;
     return Value::list({Value::dictionary({{"type", Value::text("text")}, {"text", text}})});
 }
 
-Value message_of(const ChatMessage& message, const ChatShape& shape) {
+Value message_of(const ChatMessage& message, const ChatShape& shape, const CallWriter& written_calls) {
     Members members;
     members.emplace_back("role", Value::text(message.role == "developer" ? "system" : message.role));
-    members.emplace_back("content", content_of(message, shape));
+    members.emplace_back("content", content_of(message, shape, written_calls));
     if (!message.reasoning.empty()) members.emplace_back(shape.reasoning_key, Value::content(message.reasoning));
-    if (!message.tool_calls.empty()) {
+    if (!message.tool_calls.empty() && !written_calls.writes(message)) {
         std::vector<Value> calls;
         for (const ToolCall& call : message.tool_calls) calls.push_back(call_of(call, shape));
         members.emplace_back("tool_calls", Value::list(std::move(calls)));
@@ -137,24 +164,27 @@ Text answer_text(std::string_view text, const ChatShape& shape) {
 jinja::Marked run_chat_program(const jinja::Program& program, const ChatShape& shape,
                                std::span<const ChatMessage> messages, const ChatOptions& options,
                                std::string_view description) {
-    std::vector<Value> list;
     uint64_t count = messages.size() + options.tools.size();
-    for (const ChatMessage& message : messages) {
-        list.push_back(message_of(message, shape));
-        count += message.tool_calls.size();
-    }
+    for (const ChatMessage& message : messages) count += message.tool_calls.size();
     const uint64_t bytes = bytes_of(messages, options);
     const jinja::RunOptions limits{.steps = kSteps + kStepsOfMessage * count + bytes,
                                    .bytes = kBytes + kBytesOfByte * bytes,
                                    .now = options.now.value_or(std::time(nullptr)),
                                    .may_change_lists = shape.may_change_lists};
+    const CallWriter calls(shape, limits);
+    std::vector<Value> list;
+    for (const ChatMessage& message : messages) list.push_back(message_of(message, shape, calls));
     Value tools = shape.empty_tools ? Value::list({}) : Value::none();
     if (!options.tools.empty()) {
         std::vector<Value> objects;
         for (size_t i = 0; i < options.tools.size(); ++i) objects.push_back(tool_of(options.tools[i], i));
-        tools = Value::list(std::move(objects));
-        if (!description.empty())
-            add_description(list, messages, shape, Text(jinja::Program(description).run({{"tools", tools}}, limits)));
+        Value given = Value::list(std::move(objects));
+        // A program that does not describe them may fail on them.
+        if (description.empty()) {
+            tools = std::move(given);
+        } else {
+            add_description(list, messages, shape, Text(jinja::Program(description).run({{"tools", given}}, limits)));
+        }
     }
     jinja::Program::Variables variables;
     const auto add = [&](const char* name, Value value) {
@@ -163,6 +193,12 @@ jinja::Marked run_chat_program(const jinja::Program& program, const ChatShape& s
         if (!given) variables.emplace_back(name, std::move(value));
     };
     add("messages", Value::list(std::move(list)));
+    if (shape.functions_as_text) {
+        constexpr std::string_view functions =
+            "{{ tools | map(attribute='function') | list | tojson(indent=4) if tools else '[]' }}";
+        add("functions", Text(jinja::Program(functions).run({{"tools", tools}}, limits)));
+        add("datetime", Value::text(jinja::time_text("%b %d %Y %H:%M:%S", limits.now)));
+    }
     add("tools", std::move(tools));
     add("add_generation_prompt", options.add_generation_prompt);
     add("bos_token", Value::text(options.bos));

@@ -16,7 +16,10 @@ struct ChatShape {
     bool null_content = false;       // a message of calls alone has no content rather than an empty one
     bool content_as_parts = false;   // contents are lists of {"type": "text", "text": ...}
     std::string reasoning_key = "reasoning_content";
-    bool empty_tools = false;       // without tools, an empty list rather than none
+    bool functions_as_text = false;  // tools are `functions`, JSON text, beside `datetime`
+    bool empty_tools = false;        // without tools, an empty list rather than none
+    // Not empty: it writes no calls, and this one writes an answer with them as a content (missing_calls()).
+    std::string_view calls_program = {};
     bool may_change_lists = false;  // it calls append() and pop(), as llama.cpp lets it
     // What marks reasoning in contents, which stays what it is there.
     std::string reasoning_begin = "<think>", reasoning_end = "</think>";
@@ -27,8 +30,9 @@ jinja::Text answer_text(std::string_view text, const ChatShape& shape);
 
 // What the program makes of this conversation, in transformers' terms: roles, contents, reasoning, tool_calls,
 // tool_call_id and name of messages, tools, add_generation_prompt, bos_token, eos_token, and thinking and
-// enable_thinking if they were asked for. `description`: of tools, added to the system message; empty: none. Throws
-// Error as jinja::Program::run() does, and TSR_INVALID_ARGUMENT for tools that are not well formed.
+// enable_thinking if they were asked for (FireFunction: functions and datetime). `description`: of tools, added to the
+// system message; empty: none. Throws Error as jinja::Program::run() does, and TSR_INVALID_ARGUMENT for tools that are
+// not well formed.
 jinja::Marked run_chat_program(const jinja::Program& program, const ChatShape& shape,
                                std::span<const ChatMessage> messages, const ChatOptions& options,
                                std::string_view description = {});

@@ -47,6 +47,7 @@ enum class ToolSyntax : uint8_t {
     kCommandR,
     kGigaChat,
     kFireFunction,
+    kActions,
     kChannels,  // gpt-oss: with ReplyForm::kChannels
     kLast = kChannels
 };

@@ -116,6 +116,9 @@ std::unique_ptr<ToolReader> make_marked_reader(const ReplySyntax& syntax) {
         case ToolSyntax::kFireFunction:
             json_between("functools", "");
             break;
+        case ToolSyntax::kActions:
+            json_between("Action:\n```json\n", "```");
+            break;
         case ToolSyntax::kKimi:
             marks = {.section = "<|tool_calls_section_begin|>",
                      .section_end = "<|tool_calls_section_end|>",

@@ -6,6 +6,7 @@ FOLDER: *.jinja. --all: every combination of tools, prompt and thinking, rather 
 jinja2 or templates."""
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def result(content, number=0):
 
 TOOLS = [
     {"type": "function", "function": {"name": "weather", "description": "The weather \u00fcber <b>all</b>", "parameters": {
-        "type": "object", "properties": {"city": {"type": "string", "description": "Name"}, "days": {"type": "integer"}}, "required": ["city"]}}},
+        "type": "object", "properties": {"city": {"type": "string", "description": "Name"}, "days": {"type": "integer", "description": "How many"}}, "required": ["city"]}}},
     {"type": "function", "function": {"name": "clock", "description": "", "parameters": {"type": "object", "properties": {}}}}]
 ZURICH, TWO = call("weather", {"city": "Z\u00fcrich", "days": 2}), call("clock", {"a": [1, 2.5, None, True], "b": {"c": "\"x\"\n"}}, 1)
 CONVERSATIONS = {
@@ -130,6 +131,28 @@ def check_program(renderer, name, compiled, mutable, every, faults):
     return equal, refused
 
 
+def python_literal(value):
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(python_literal, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)}: {python_literal(v)}" for k, v in value.items()) + "}"
+    return repr(value)
+
+
+def as_content(name, message):
+    """The content in which a template that writes no calls is given them."""
+    functions = [(one["function"]["name"], json.loads(one["function"]["arguments"])) for one in message["tool_calls"]]
+    content = message["content"] or ""
+    if name.startswith("LFM2"):
+        made = ", ".join(f"{f}({', '.join(f'{k}={python_literal(v)}' for k, v in arguments.items())})" for f, arguments in functions)
+        return f"<|tool_call_start|>[{made}]<|tool_call_end|>{content}"
+    if name.startswith("ibm-granite-granite-3"):
+        return content + "<|tool_call|>" + json.dumps([{"name": f, "arguments": arguments} for f, arguments in functions], ensure_ascii=False)
+    return None
+
+
 def check_chats(renderer, name, compiled, mutable, faults):
     """Conversations as the server writes them: as Jinja does of arguments of either kind, and of no content or an empty one."""
     equal = refused = 0
@@ -139,12 +162,15 @@ def check_chats(renderer, name, compiled, mutable, faults):
         for prompt in (True, False):
             got = renderer.ask(messages=messages, tools=[], prompt=prompt, thinking=None, bos=BOS, eos=EOS)
             wanted = []
+            today = re.search(r"Today is (\w{3} \d{2} \d{4} [0-9:]{8})\.", got.get("text", ""))
             for as_text in (True, False):
                 for null in (True, False):
                     for reference in (compiled, mutable):
                         given = json.loads(json.dumps(messages))
                         for one in given:
-                            if one.get("tool_calls") and not one["content"]:
+                            if one.get("tool_calls") and as_content(name, one) is not None:
+                                one["content"] = as_content(name, one)
+                            elif one.get("tool_calls") and not one["content"]:
                                 one["content"] = None if null else ""
                             for made in one.get("tool_calls", []):
                                 made["function"]["arguments"] = made["function"]["arguments"] if as_text else json.loads(made["function"]["arguments"])
@@ -152,7 +178,10 @@ def check_chats(renderer, name, compiled, mutable, faults):
                             if "reasoning_content" in one:
                                 one["thinking"] = one["reasoning"] = one["thought"] = one["reasoning_content"]
                         for none in (None, []):  # Hermes' fails without a list
-                            wanted.append(rendered(reference, {"messages": given, "tools": none, "add_generation_prompt": prompt, "bos_token": BOS, "eos_token": EOS}))
+                            variables = {"messages": given, "tools": none, "add_generation_prompt": prompt, "bos_token": BOS, "eos_token": EOS}
+                            if today:  # FireFunction's, which needs both
+                                variables |= {"functions": "[]", "datetime": today[1]}
+                            wanted.append(rendered(reference, variables))
             if "text" in got and got["text"] in wanted:
                 equal += 1
             elif "error" in got:
@@ -162,20 +191,70 @@ def check_chats(renderer, name, compiled, mutable, faults):
     return equal, refused
 
 
-# Of templates that write calls, or are known to be answered with some.
-WITH_READERS = {
-    "ByteDance-Seed-OSS", "CohereForAI-c4ai-command-r7b-12-2024-tool_use", "GLM-4.6", "GLM-4.7-Flash", "GLM-5.2", "GigaChat3-10B-A1.8B", "Kimi-K2-Instruct", "Kimi-K2-Thinking", "MiMo-VL",
-    "Mistral-Small-3.2-24B-Instruct-2506", "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use", "NousResearch-Hermes-3-Llama-3.1-8B-tool_use", "Qwen-QwQ-32B",
-    "Qwen-Qwen2.5-7B-Instruct", "Qwen-Qwen3-0.6B", "Qwen3-Coder", "Qwen3.5-4B", "deepseek-ai-DeepSeek-R1-Distill-Llama-8B", "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B", "deepseek-ai-DeepSeek-V3.1",
-    "deepseek-ai-DeepSeek-V3.2", "deepseek-ai-DeepSeek-V4", "google-gemma-4-31B-it", "meetkai-functionary-medium-v3.1", "meta-llama-Llama-3.1-8B-Instruct", "meta-llama-Llama-3.2-3B-Instruct",
-    "meta-llama-Llama-3.3-70B-Instruct", "mistralai-Mistral-Nemo-Instruct-2407", "moonshotai-Kimi-K2", "openai-gpt-oss-120b", "stepfun-ai-Step-3.5-Flash", "unsloth-Apriel-1.5", "unsloth-mistral-Devstral-Small-2507"}
+# Of each: how it writes calls, how many of ten answers come back as they were, and what is so of the others. The templates of
+# "none" describe no tools.
+TABLE = {
+    "ByteDance-Seed-OSS": ("seed-xml", 10, ""),
+    "CohereForAI-c4ai-command-r-plus-tool_use": ("actions", 10, ""),
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": ("command-r", 10, ""),
+    "GLM-4.6": ("glm", 10, ""),
+    "GLM-4.7-Flash": ("glm", 10, ""),
+    "GLM-5.2": ("glm", 10, ""),
+    "GigaChat3-10B-A1.8B": ("gigachat", 8, "not all calls are written"),
+    "HuggingFaceTB-SmolLM3-3B": ("none", 0, "tools are refused"),
+    "Kimi-K2-Instruct": ("kimi", 10, ""),
+    "Kimi-K2-Thinking": ("kimi", 10, ""),
+    "LFM2-8B-A1B": ("lfm2", 10, ""),
+    "MiMo-VL": ("hermes", 10, ""),
+    "Mistral-Small-3.2-24B-Instruct-2506": ("mistral-named", 10, ""),
+    "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": ("qwen-xml", 10, ""),
+    "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": ("hermes", 10, ""),
+    "NousResearch-Hermes-3-Llama-3.1-8B-tool_use": ("hermes", 10, ""),
+    "Qwen-QwQ-32B": ("hermes", 10, ""),
+    "Qwen-Qwen2.5-7B-Instruct": ("hermes", 10, ""),
+    "Qwen-Qwen3-0.6B": ("hermes", 10, ""),
+    "Qwen3-Coder": ("qwen-xml", 10, ""),
+    "Qwen3.5-4B": ("qwen-xml", 10, ""),
+    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": ("deepseek-v3", 5, "not all calls are written"),
+    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": ("deepseek-v3", 5, "the content is written as another answer"),
+    "deepseek-ai-DeepSeek-V3.1": ("deepseek-v3.1", 10, ""),
+    "deepseek-ai-DeepSeek-V3.2": ("deepseek-v3.2", 10, ""),
+    "deepseek-ai-DeepSeek-V4": ("deepseek-v4", 10, ""),
+    "fireworks-ai-llama-3-firefunction-v2": ("firefunction", 10, ""),
+    "google-gemma-2-2b-it": ("none", 0, "tools are refused"),
+    "google-gemma-4-31B-it": ("gemma", 10, ""),
+    "ibm-granite-granite-3.3-2B-Instruct": ("granite", 10, ""),
+    "llama-cpp-deepseek-r1": ("deepseek-v3", 5, "not all calls are written"),
+    "llama-cpp-rwkv-world": ("none", 0, "tools are refused"),
+    "meetkai-functionary-medium-v3.1": ("functionary", 10, ""),
+    "meta-llama-Llama-3.1-8B-Instruct": ("llama3", 8, "one call a message"),
+    "meta-llama-Llama-3.2-3B-Instruct": ("llama3", 8, "one call a message"),
+    "meta-llama-Llama-3.3-70B-Instruct": ("llama3", 8, "one call a message"),
+    "microsoft-Phi-3.5-mini-instruct": ("none", 0, "tools are refused"),
+    "mistralai-Mistral-Nemo-Instruct-2407": ("mistral", 10, ""),
+    "moonshotai-Kimi-K2": ("kimi", 10, ""),
+    "openai-gpt-oss-120b": ("channels", 8, "not all calls are written"),
+    "stepfun-ai-Step-3.5-Flash": ("qwen-xml", 10, ""),
+    "unsloth-Apriel-1.5": ("apriel", 10, ""),
+    "unsloth-mistral-Devstral-Small-2507": ("mistral-named", 10, ""),
+}
+
+
 CALLS = {"one": [call("weather", {"city": "Z\u00fcrich \"x\" <b> 7", "days": 2})], "number as text": [call("weather", {"city": "12"})], "nested": [call("clock", {"a": [1, 2.5, None, True], "b": {"c": "x\ny"}})],
          "none": [call("clock", {})], "two": [call("weather", {"city": "a"}), call("clock", {"z": "q"}, 1)]}
 
 
+SYNTAXES = ["none", "deepseek-v3", "deepseek-v3.1", "deepseek-v3.2", "hermes", "llama3", "deepseek-v4", "kimi", "glm", "qwen-xml", "seed-xml", "minimax", "functionary", "mistral", "mistral-named",
+            "granite", "gemma", "lfm2", "nemotron", "apriel", "command-r", "gigachat", "firefunction", "actions", "channels"]
+
+
+REFUSALS = {"cannot write tool calls": "calls are refused", "does not say how tools": "tools are refused", "single tool-calls": "one call a message", "cannot be run": "the program fails"}
+
+
 def check_readers(renderer, name, faults):
-    """What a template writes of calls is read as those calls, and what was read is written as the same text."""
-    count = 0
+    """What a template writes of calls is read as those calls, and what was read is written as the same text. Returns the
+    syntax, how many answers came back the same, and why others could not."""
+    count, why, syntax = 0, set(), "none"
     question = [{"role": U, "content": "Qq"}]
     for what, made in CALLS.items():
         for content in ("", "Let me see."):
@@ -184,7 +263,10 @@ def check_readers(renderer, name, faults):
             answer = {"role": A, "content": content, "tool_calls": made}
             before, after, plain = ask([], True), ask([answer], False), ask([{"role": A, "content": "Tsrend"}], False)
             if "error" in before or "error" in after or "error" in plain:
-                continue  # one call a message, results that are missing
+                refused = before.get("error") or after.get("error") or plain.get("error")
+                why.add(next((reason for word, reason in REFUSALS.items() if word in refused), refused))
+                continue
+            syntax = SYNTAXES[before["syntax"]]
             before, after, plain = before["text"], after["text"], plain["text"]
             # As far as the model's own text begins, at the end of a marker or line.
             same = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b), min(len(before), len(after)))
@@ -198,9 +280,17 @@ def check_readers(renderer, name, faults):
             if before.endswith("</think>") and text.startswith("</think>"):
                 text = text[8:]
             # Some templates write no call beside a content, or the first of them alone.
-            if any(text.count(one["function"]["name"]) < 1 for one in made) or (content and text.find(content) > text.find(made[0]["function"]["name"])):
+            if any(text.count(one["function"]["name"]) < 1 for one in made):
+                why.add("not all calls are written")
                 continue
-            text = text.split("<\uff5cend\u2581of\u2581sentence\uff5c>")[0]
+            # Command R+ says before each answer what it wants.
+            if syntax == "actions":
+                text = text.split("<|CHATBOT_TOKEN|>")[-1].split("<|START_OF_TURN_TOKEN|>")[0]
+            end_of_turn = "<\uff5cend\u2581of\u2581sentence\uff5c>"
+            if end_of_turn in text and content in text.split(end_of_turn, 1)[1] and content:
+                why.add("the content is written as another answer")
+                continue
+            text = text.split(end_of_turn)[0]
             got = ask([], True, parse=text)
             read = got.get("read")
             wanted = [(one["function"]["name"], json.loads(one["function"]["arguments"])) for one in made]
@@ -216,9 +306,13 @@ def check_readers(renderer, name, faults):
             if rewritten.get("text") != after:
                 faults.append((name, f"calls {what!r} are written again as", rewritten, after))
             count += 1
-    if name in WITH_READERS and count == 0:
-        faults.append((name, "no call is read"))
-    return count
+    row = (syntax, count, ", ".join(sorted(why)))
+    if name in TABLE and row != TABLE[name]:
+        faults.append((name, "is read as", row, TABLE[name]))
+    # One that is not in the table: where calls are read, some come back.
+    if name not in TABLE and syntax != "none" and count == 0:
+        faults.append((name, "no call is read", row))
+    return row
 
 
 def main():
@@ -244,7 +338,7 @@ def main():
         chats = check_chats(renderer, file.stem, compiled, mutable, faults)
         read = check_readers(renderer, file.stem, faults)
         total += equal + chats[0]
-        print(f"{file.stem}: program {equal} equal, {refused} refused by both; chats {chats[0]} equal, {chats[1]} refused; {read} answers read")
+        print(f"{file.stem}: program {equal} equal, {refused} refused by both; chats {chats[0]} equal, {chats[1]} refused; calls {read[0]}: {read[1]} answers written again as they were read{'; ' if read[2] else ''}{read[2]}")
     for fault in faults[:20]:
         print("WRONG:", *(str(part) if i < 3 else repr(part)[-300:] for i, part in enumerate(fault)), sep="\n  ")
     print(f"{len(files)} templates, {len(CONVERSATIONS)} conversations, {total} texts equal, {len(faults)} faults")

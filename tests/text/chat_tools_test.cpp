@@ -267,6 +267,135 @@ TEST(ChatTools, AnswersAreParsedAsTheyAreWritten) {
     EXPECT_GE(count, 10u);
 }
 
+std::string chat_program(std::string_view tools, std::string_view content, std::string_view calls) {
+    std::string all = "{%- if tools -%}" + std::string(tools) + "{%- endif -%}{%- for m in messages -%}";
+    all += "{{- '<|im_start|>' + m.role + '\\n' + " + std::string(content) + " -}}" + std::string(calls);
+    return all + "{{- '<|im_end|>\\n' -}}{%- endfor -%}{{- '<|im_start|>assistant\\n' if add_generation_prompt -}}";
+}
+
+constexpr std::string_view kListed = "{{- tools | tojson -}}";
+
+// What is read of calls, in the way of `program`, is written as the same text.
+void expect_round_trip(const std::string& program, ToolSyntax syntax, std::string_view answer) {
+    SCOPED_TRACE(answer);
+    const ChatTemplate chat = ChatTemplate::of_program(program);
+    const ChatOptions options{.eos = "<eos>", .add_generation_prompt = true, .tools = tools()};
+    const WrittenChat opened = chat.write(std::vector{kQuestion}, options);
+    EXPECT_EQ(opened.reply.tools, syntax);
+    ReplyParser parser(opened.reply);
+    std::vector<ReplyEvent> events;
+    parser.push(answer, events);
+    parser.finish(events);
+    ChatMessage read{.role = "assistant", .content = ""};
+    for (const ReplyEvent& event : events) {
+        if (event.part == ReplyPart::kContent) read.content += event.text;
+        if (event.part == ReplyPart::kToolCall) read.tool_calls.push_back({"c", event.text, ""});
+        if (event.part == ReplyPart::kToolArguments) read.tool_calls.at(event.call).arguments += event.text;
+    }
+    EXPECT_FALSE(read.tool_calls.empty());
+    EXPECT_EQ(read.content.find("weather"), std::string::npos);
+    ChatOptions whole = options;
+    whole.add_generation_prompt = false;
+    EXPECT_EQ(chat.render(std::vector{kQuestion, read}, whole), opened.text + std::string(answer) + "<|im_end|>\n");
+}
+
+TEST(ChatTools, CallsComeBackAsTheyWereWritten) {
+    using enum ToolSyntax;
+    const std::string minimax = chat_program(kListed, "m.content",
+                                             R"(
+{%- if m.tool_calls -%}
+{{- '<minimax:tool_call>\n' -}}
+{%- for c in m.tool_calls -%}
+{{- '<invoke name="' + c.function.name + '">\n' -}}
+{%- for k, v in c.function.arguments | items -%}
+{{- '<parameter name="' + k + '">' + (v if v is string else v | tojson) + '</parameter>\n' -}}
+{%- endfor -%}
+{{- '</invoke>\n' -}}
+{%- endfor -%}
+{{- '</minimax:tool_call>' -}}
+{%- endif -%})");
+    expect_round_trip(
+        minimax, kMiniMax,
+        "a<minimax:tool_call>\n<invoke name=\"weather\">\n<parameter name=\"city\">7 </b>\n\"</parameter>\n"
+        "<parameter name=\"n\">[1, {\"a\": null}]</parameter>\n</invoke>\n<invoke name=\"weather\">\n</invoke>\n"
+        "</minimax:tool_call>");
+    const std::string nemotron = chat_program(kListed, "m.content", R"(
+{%- if m.tool_calls -%}
+{{- '<TOOLCALL>[' -}}
+{%- for c in m.tool_calls -%}
+{{- ('' if loop.first else ', ') + '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' -}}
+{%- endfor -%}
+{{- ']</TOOLCALL>' -}}
+{%- endif -%})");
+    expect_round_trip(nemotron, kNemotron,
+                      R"(<TOOLCALL>[{"name": "weather", "arguments": {"a": "]</TOOLCALL>"}}, {"name": "weather", )"
+                      R"("arguments": {}}]</TOOLCALL>)");
+}
+
+// Of models whose templates describe tools and write contents alone.
+TEST(ChatTools, CallsAreWrittenForProgramsThatWriteNone) {
+    using enum ToolSyntax;
+    const std::string lfm2 = chat_program(
+        "{{- '<|im_start|>system\\n<|tool_list_start|>' + tools | tojson + '<|tool_list_end|><|im_end|>\\n' -}}",
+        "m.content", "");
+    expect_round_trip(lfm2, kLfm2,
+                      R"(<|tool_call_start|>[weather(city="a\"'b", n=[1, None, True], o={"k": -2.5}), weather()])"
+                      "<|tool_call_end|>Looking.");
+    const std::string granite =
+        chat_program("{{- 'Answer with <|tool_call|> and a list.' + tools | tojson -}}", "m.content", "");
+    expect_round_trip(granite, kGranite, R"(So.<|tool_call|>[{"name": "weather", "arguments": {"a": [1, null]}}])");
+    const std::string hermes =
+        chat_program("{{- 'Answer with <tool_call> and {\"name\"}' + tools | tojson -}}", "m.content", "");
+    expect_round_trip(
+        hermes, kHermes,
+        "So.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"a\": 1}}\n</tool_call>\n<tool_call>\n"
+        "{\"name\": \"weather\", \"arguments\": {}}\n</tool_call>");
+    // What the model wrote stays text.
+    const std::string spy = "<|im_end|>";
+    for (const std::string& program : {lfm2, granite, hermes}) {
+        const ChatMessage asked{.role = "assistant",
+                                .content = "1" + spy,
+                                .tool_calls = {{"c", "2" + spy, R"({"3<|im_end|>": "4<|im_end|>"})"}}};
+        const WrittenChat written = ChatTemplate::of_program(program).write(std::vector{kQuestion, asked, kResult}, {});
+        for (const char first : {'1', '2', '3', '4'}) {
+            const size_t at = written.text.find(first + spy);
+            ASSERT_NE(at, std::string::npos) << written.text;
+            EXPECT_TRUE(std::ranges::any_of(
+                written.contents,
+                [&](const TextRange& range) { return range.begin <= at && at + 1 + spy.size() <= range.end; }))
+                << written.text << at;
+        }
+    }
+    // Arguments that are no object.
+    for (const std::string& program : {lfm2, granite, hermes})
+        EXPECT_THAT(ChatTemplate::of_program(program).render(std::vector{kQuestion, calling("{\"a\": <"), kResult}, {}),
+                    HasSubstr("{\"a\": <"));
+}
+
+// One that writes DeepSeek's calls and fails on a list of tools is told of them in the system message.
+TEST(ChatTools, DescribesToolsToAProgramThatFailsOnThem) {
+    const std::string program = chat_program("{{- tools | map(attribute='function') | tojson -}}", "m.content", R"(
+{%- for c in m.tool_calls -%}
+{{- '<\uff5ctool\u2581call\u2581begin\uff5c>function<\uff5ctool\u2581sep\uff5c>' + c.function.name + '\n```json\n' + c.function.arguments + '\n```<\uff5ctool\u2581call\u2581end\uff5c>' -}}
+{%- endfor -%})");
+    const WrittenChat written = ChatTemplate::of_program(program).write(std::vector{kQuestion}, {.tools = tools()});
+    EXPECT_EQ(written.reply.tools, ToolSyntax::kDeepSeekV3);
+    EXPECT_THAT(written.text, HasSubstr(tools().front().name));
+}
+
+// FireFunction's variables.
+TEST(ChatTools, GivesFunctionsAsText) {
+    const std::string program =
+        chat_program("", "m.content", "") + "{{- '\n' + functions + '\nToday is ' + datetime + '.' -}}";
+    const ChatTemplate chat = ChatTemplate::of_program(program);
+    EXPECT_THAT(chat.render(std::vector{kQuestion}, {}), HasSubstr("\n[]\nToday is "));
+    const std::string name = tools().front().name;
+    EXPECT_THAT(chat.render(std::vector{kQuestion}, {.tools = tools()}),
+                HasSubstr("[\n    {\n        \"name\": \"" + name + "\""));
+    EXPECT_THAT(chat.render(std::vector{kQuestion}, {.variables = {{"datetime", PythonJson::of_text("then")}}}),
+                HasSubstr("Today is then."));
+}
+
 TEST(ChatTools, SaysHowTheModelAnswers) {
     const std::vector<ChatMessage> question = {kQuestion};
     const std::vector<ChatMessage> after_result = {kQuestion, calling("{}"), kResult};

@@ -290,6 +290,15 @@ const std::vector<Sample>& samples() {
          "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"f\", \"parameters\": {\"a\": "
          "1}}\n]<|END_ACTION|>",
          {{kToolCall, "f"}, {kArguments, "{\"a\": 1}"}}},
+        {"actions",
+         calls(kActions),
+         "I look.\nAction:\n```json\n[\n    {\n        \"tool_name\": \"f\",\n        \"parameters\": {}\n    "
+         "},\n{\"tool_name\": \"g\"}\n]```\n",
+         {{kContent, "I look."},
+          {kToolCall, "f", 0},
+          {kArguments, "{}", 0},
+          {kToolCall, "g", 1},
+          {kArguments, "{}", 1}}},
         {"dsml v4",
          calls(kDeepSeekV4),
          "\n\n<\uff5cDSML\uff5ctool_calls>\n<\uff5cDSML\uff5cinvoke "
@@ -620,6 +629,7 @@ TEST(ReplyParser, ArgumentsArePassedOnWhileTheyAreWritten) {
         {kCommandR, "<|START_ACTION|>[{\"tool_call_id\": \"0\", \"tool_name\": \"f\", \"parameters\": {\"a\": \""},
         {kGigaChat, "<|message_sep|>\n\nfunction call<|role_sep|>\n" + json},
         {kFireFunction, "functools[" + json},
+        {kActions, "Action:\n```json\n[\n{\"tool_name\": \"f\", \"parameters\": {\"a\": \""},
         {kChannels, "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": \""}};
     EXPECT_EQ(begins.size(), static_cast<size_t>(kLast));
     for (const auto& [tools, begin] : begins) {
