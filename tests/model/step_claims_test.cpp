@@ -39,6 +39,11 @@ TEST_F(StepClaims, LimitsOfActivationsHaveTwoNames) {
     EXPECT_THAT(outcome(other).error, HasSubstr("step35.swiglu_limits has -1"));
     other.set("step35.swiglu_limits", gguf::Array(std::vector<float>{0, 7}));
     EXPECT_THAT(outcome(other).error, HasSubstr("step35.swiglu_limits has 2 elements"));
+    EditedModel both = model_;
+    both.set("step35.swiglu_limits", gguf::Array(std::vector<float>{0, 0, 0.25f, 0.5f}));
+    EXPECT_THAT(outcome(both).error, HasSubstr("step35.swiglu_clamp_exp and step35.swiglu_limits are two names"));
+    both.set("step35.swiglu_limits", gguf::Array(std::vector<float>{0, 0, 0.75f, 0.5f}));
+    EXPECT_EQ(logits(both), logits(model_));
 }
 
 TEST_F(StepClaims, RotaryEmbeddingsOfLayersAreThoseOfTheirKind) {
@@ -53,6 +58,8 @@ TEST_F(StepClaims, RotaryEmbeddingsOfLayersAreThoseOfTheirKind) {
     wrong = each;
     wrong.set("step35.rope.freq_base_per_layer", gguf::Array(std::vector<float>{5e6f, 1e4f, 5e4f, 5e6f}));
     EXPECT_THAT(outcome(wrong).error, HasSubstr("rope.freq_base_per_layer is 50000 for layer 2"));
+    wrong.set("step35.rope.freq_base_per_layer", gguf::Array(std::vector<float>{5e6f, 0.f, 0.f, 5e6f}));
+    EXPECT_THAT(outcome(wrong).error, HasSubstr("rope.freq_base_per_layer is 0 for layer 1; a positive number"));
     wrong = model_;
     wrong.remove_key("step35.rope.freq_base_swa");
     EXPECT_THAT(outcome(wrong).error, HasSubstr("'step35.rope.freq_base_swa' is missing"));

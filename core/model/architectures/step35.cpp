@@ -36,13 +36,17 @@ Ropes read_ropes(ModelFile& model, const Rope& rope) {
     return ropes;
 }
 
-// Some converters write these for each layer, too; they are to say the same.
-void check_rope_of_layers(ModelFile& model, Ropes& ropes, const std::vector<Layer>& layers) {
+// Some converters write these for each layer, too, or the base of windows there alone; they are to say the same.
+void read_rope_of_layers(ModelFile& model, Ropes& ropes, const std::vector<Layer>& layers) {
     const auto count = static_cast<size_t>(model.get_count("block_count"));
     const auto dimensions = model.find_counts("rope.dimension_count_per_layer", count);
     const auto bases = model.find_numbers("rope.freq_base_per_layer", count);
     for (size_t i = 0; i < layers.size(); ++i) {
         Rope& rope = layers[i].attention.window > 0 ? ropes.local : ropes.all;
+        if (bases && !((*bases)[i] > 0)) {
+            fail(TSR_CORRUPT_DATA, "{}: {} is {} for layer {}; a positive number is needed", model.source(),
+                 model.key("rope.freq_base_per_layer"), (*bases)[i], i);
+        }
         if (bases && rope.base == 0) rope.base = (*bases)[i];
         if (dimensions && (*dimensions)[i] != rope.dimensions) {
             fail(TSR_UNSUPPORTED, "{}: {} is {} for layer {}, which has {} by {}", model.source(),
@@ -60,6 +64,10 @@ void check_rope_of_layers(ModelFile& model, Ropes& ropes, const std::vector<Laye
 std::vector<double> read_limits(ModelFile& model, std::string_view name, std::string_view other) {
     const auto count = static_cast<size_t>(model.get_count("block_count"));
     const auto limits = model.find_numbers(name, count), others = model.find_numbers(other, count);
+    if (limits && others && *limits != *others) {
+        fail(TSR_CORRUPT_DATA, "{}: {} and {} are two names of the same limits, and differ", model.source(),
+             model.key(name), model.key(other));
+    }
     if (limits || others) return limits ? *limits : *others;
     model.say_default(name, "0 (activations are not clamped)");
     return std::vector<double>(count, 0.0);
@@ -74,7 +82,7 @@ ModelDescription describe(ModelFile& model) {
     common.model.layers = make_expert_layers(model, common, attention, {.normalize = true, .gating = Gating::kSigmoid});
     read_needed_windows(model, common.model.layers);
     Ropes ropes = read_ropes(model, *attention.rope);
-    check_rope_of_layers(model, ropes, common.model.layers);
+    read_rope_of_layers(model, ropes, common.model.layers);
     if (!model.has_tensor(tensor_name(TensorPart::kRopeFactors).name))
         model.note("rope_freqs.weight is not in the file: no layer divides the frequencies of its rotary embedding");
     const std::vector<double> limits = read_limits(model, "swiglu_clamp_exp", "swiglu_limits");
