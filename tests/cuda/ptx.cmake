@@ -89,7 +89,8 @@ if("80" IN_LIST archs)
 endif()
 # All of these together have run every kernel of both plugins.
 if("60" IN_LIST archs AND "61" IN_LIST archs AND "80" IN_LIST archs AND TARGET tessera_plugin_cpu_avx2)
+    list(TRANSFORM statistics REPLACE ".*/(.+)\\.statistics" "\\1" OUTPUT_VARIABLE module_names)
     add_test(NAME cuda_ptx_every_kernel COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/ptx/every_kernel_test.py" "${CMAKE_BINARY_DIR}"
-        "${counters}")
+        "${counters}" ${module_names})
     set_tests_properties(cuda_ptx_every_kernel PROPERTIES TIMEOUT 60 LABELS ptx FIXTURES_REQUIRED ptx_runs)
 endif()

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Fails if a kernel of the CUDA plugins, of any architecture that they were compiled for, was launched by none of the runs whose counters lie in a folder.
+"""Fails if a kernel of the modules, of any architecture that they were compiled for, was launched by none of the runs whose counters lie in a folder.
 
-    every_kernel_test.py BUILD COUNTERS
+    every_kernel_test.py BUILD COUNTERS MODULE...
+
+PTX of other modules in the build folder, which earlier builds left there, does not count.
 """
 
 import pathlib
@@ -10,9 +12,12 @@ import sys
 
 build, counters = map(pathlib.Path, sys.argv[1:3])
 compiled, ran, instructions = set(), set(), 0
-for path in (build / "lib/tessera/emulated").glob("cuda_*__*.ptx"):
-    module, arch = path.name.split(".")[:2]
-    if re.match(r"cuda_(legacy|ampere)__", module):
+for module in sys.argv[3:]:
+    files = sorted((build / "lib/tessera/emulated").glob(f"{module}.*.ptx"))
+    if not files:
+        sys.exit(f"{build}/lib/tessera/emulated has no PTX of {module}: build the target tessera_plugins")
+    for path in files:
+        arch = path.name.split(".")[1]
         compiled |= {f"{module}.{name} for {arch}" for name in re.findall(r"\.entry (\w+)", path.read_text(encoding="latin1"))}
 for path in counters.iterdir():
     header, *lines = [line.split("\t") for line in path.read_text().splitlines()]
