@@ -270,6 +270,9 @@ class Models(unittest.TestCase):
     def test_what_is_not_computed_is_refused(self):
         self.refused("qwen2", "activation is 'relu'", lambda made, config: config.update(hidden_act="relu"))
         self.refused("qwen2", "type 'dynamic'", lambda made, config: config.update(rope_scaling=dict(type="dynamic", factor=2.0)))
+        yarn = dict(type="yarn", factor=4.0, original_max_position_embeddings=2048)
+        for more in (dict(mscale=0.7), dict(attention_factor=1.2)):
+            self.refused("qwen2", f"{next(iter(more))} of rope scaling", lambda made, config: config.update(rope_scaling=yarn | more))
         self.refused("gpt-oss", "swiglu_limit is 5", lambda made, config: config.update(swiglu_limit=5.0))
         self.refused("minicpm3", "scale_emb is 10", lambda made, config: config.update(scale_emb=10))
         self.refused("granitemoe", "'mamba'", lambda made, config: config.update(

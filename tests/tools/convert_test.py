@@ -150,12 +150,28 @@ class Convert(unittest.TestCase):
         self.refused("x.weight_packed is I32")
         write_checkpoint(self.path, tensors(), {k: v for k, v in CONFIG.items() if k != "routed_scaling_factor"})
         self.refused("config.json", "'routed_scaling_factor'")
+        write_checkpoint(self.path, tensors(), {k: v for k, v in CONFIG.items() if k != "vocab_size"})
+        self.refused("config.json", "'vocab_size'")
         write_checkpoint(self.path, tensors(), CONFIG | {"architectures": ["OtherForCausalLM"]})
         self.refused("OtherForCausalLM", "Glm4MoeLite")
         write_checkpoint(self.path, tensors(), CONFIG | {"architectures": ["DeepseekV3ForCausalLM"]})
         self.refused("give --pre", "kimi-k2")
         (self.path / "tokenizer.json").unlink()
         self.refused("tokenizer.json is missing, and so is tokenizer.model", more=["--pre", "kimi-k2"])
+
+    def test_damaged_files_are_refused(self):
+        write_checkpoint(self.path, tensors())
+        whole = (self.path / "model.safetensors").read_bytes()
+        (self.path / "model.safetensors").write_bytes(whole[:-1])
+        self.refused("model.safetensors", "fetch the file again")
+        (self.path / "model.safetensors").write_bytes(whole.replace(b'"shape": [64]', b'"shape": [60]', 1))
+        self.refused("model.safetensors", "is 240 bytes by its shape")
+        (self.path / "model.safetensors").write_bytes(whole.replace(b"{", b"[", 1))
+        self.refused("model.safetensors: not JSON")
+        write_checkpoint(self.path, tensors())
+        for name in ("tokenizer.json", "config.json"):
+            (self.path / name).write_text('{"model": ')
+            self.refused(f"{name}: not JSON", more=["--pre", "glm4"])
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Tensors are read when they are asked for, as f32. numpy has neither bf16 nor fp8
 (https://github.com/huggingface/safetensors: a u64, so many bytes of JSON, then the tensors' bytes).
 """
 import json
+import math
 import pathlib
 import re
 import types
@@ -29,6 +30,17 @@ def fp8_values():
 
 
 FP8 = fp8_values()
+
+
+def read_json(path, text=None):
+    """`text`, or what the file holds."""
+    try:
+        value = json.loads(path.read_bytes() if text is None else text)
+    except ValueError as error:
+        raise Unsupported(f"{path}: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise Unsupported(f"{path}: not an object of JSON")
+    return value
 
 
 def unified(name):
@@ -66,7 +78,7 @@ class Checkpoint:
             size = int.from_bytes(file.read(8), "little")
             if size > min(path.stat().st_size, 100 << 20):
                 raise Unsupported(f"{path}: not a file of safetensors")
-            header = json.loads(file.read(size))
+            header = read_json(path, file.read(size))
         for name, entry in header.items():
             if name == "__metadata__":
                 continue
@@ -75,7 +87,12 @@ class Checkpoint:
                 continue
             if entry["dtype"] not in PLAIN:
                 raise Unsupported(f"{path}: {name} is {entry['dtype']}; {', '.join(PLAIN)} are read")
-            self.places[self._renamed(unified(name))] = (path, 8 + size + entry["data_offsets"][0], entry)
+            begin, end = (8 + size + offset for offset in entry["data_offsets"])
+            wanted = math.prod(entry["shape"]) * np.dtype(PLAIN[entry["dtype"]]).itemsize
+            if end - begin != wanted or end > path.stat().st_size:
+                raise Unsupported(f"{path}: {name} is {wanted} bytes by its shape and at {begin} to {end} of {path.stat().st_size}: fetch "
+                                  "the file again")
+            self.places[self._renamed(unified(name))] = (path, begin, entry)
 
     def _renamed(self, name):
         for theirs, ours in self.renames:
@@ -126,7 +143,7 @@ def rope_of(config):
 
 def read_config(path):
     """The text model's part, with what `transformers` takes where a file says nothing."""
-    whole = json.loads(path.read_text())
+    whole = read_json(path)
     config = whole | whole.get("text_config", {})
     config["architectures"] = whole.get("architectures") or config.get("architectures") or []
     layout = layout_of(config["architectures"])

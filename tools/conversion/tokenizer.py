@@ -1,8 +1,7 @@
 """The vocabulary of a checkpoint's tokenizer.json, as keys of GGUF."""
-import json
-
 import gguf
 
+from conversion.checkpoint import read_json
 from conversion.errors import Unsupported
 from conversion.sentencepiece import add_sentencepiece
 
@@ -16,7 +15,7 @@ def is_bytes(part):
 def add_tokenizer(w, folder, pre, size):
     """Byte-level BPE, or the pieces of SentencePiece. `pre`: tokenizer.ggml.pre, or what gives it where there is one. Ids without a token become unused ones."""
     path = folder / "tokenizer.json"
-    told = json.loads(path.read_text()) if path.exists() else {"model": {}}
+    told = read_json(path) if path.exists() else {"model": {}}
     model = told["model"]
     if not (is_bytes(told.get("pre_tokenizer")) or is_bytes(told.get("decoder"))) and (folder / "tokenizer.model").exists():
         add_sentencepiece(w, folder, size)

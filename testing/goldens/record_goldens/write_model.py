@@ -54,7 +54,7 @@ class Matrices:
         self.writer.add_tensor(name, np.stack([data for data, _ in parts]), raw_dtype=parts[0][1])
 
     def mxfp4(self, name, blocks, scales):
-        """Blocks of 32: 16 bytes of two values each and an exponent, of which checkpoints keep values i and i + 1 in a byte, files i and i + 16."""
+        """Blocks of 32: an exponent and 16 bytes. Byte i has values 2 i and 2 i + 1 in checkpoints, i and i + 16 in files."""
         low, high = blocks & 15, blocks >> 4
         codes = np.stack([low, high], -1).reshape(*blocks.shape[:-1], 32)
         data = np.concatenate([scales[..., None], codes[..., :16] | codes[..., 16:] << 4], -1)
@@ -302,7 +302,7 @@ def add_rope_scaling(w, m, c, family):
     if rope.get("rope_type") == "llama3":
         m.constant("rope_freqs.weight", llama3_rope_factors(c.rope_parameters, getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads))
     if rope.get("rope_type") == "yarn" and "rope.scaling.type" not in family.keys:
-        assert rope.get("mscale", 1.0) == 1.0 and not rope.get("mscale_all_dim") and "attention_factor" not in rope
+        assert rope.get("mscale", 1.0) == 1.0 and not rope.get("mscale_all_dim") and not rope.get("attention_factor")
         w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         w.add_rope_scaling_factor(rope["factor"])
         w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
