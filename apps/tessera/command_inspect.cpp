@@ -120,22 +120,23 @@ std::string layers_text(const ModelSizes& sizes) {
 }
 
 std::string placement_text(const ModelSizes& sizes) {
-    std::vector<int> layers;  // with routed experts
+    std::vector<int> layers;  // with routed experts that are computed
     for (const auto& [layer, kinds] : sizes.layers) {
-        if (kinds[static_cast<size_t>(TensorKind::kRoutedExperts)] > 0) layers.push_back(layer);
+        const bool has_experts = kinds[static_cast<size_t>(TensorKind::kRoutedExperts)] > 0;
+        if (has_experts && !sizes.predicting.contains(layer)) layers.push_back(layer);
     }
     std::string text =
         "what to write after -ot (a regular expression, searched for in the names\nabove, then =DEVICE):\n";
     const auto line = [&](std::string_view rules, std::string_view what) {
         text += fmt::format("  {}\n      {}\n", rules, wrapped(what, 6, 6));
     };
-    const uint64_t experts = sizes.of(TensorKind::kRoutedExperts).bytes;
+    const uint64_t experts = sizes.computed_bytes(TensorKind::kRoutedExperts);
     if (layers.empty()) {
         line("-ot 'blk\\.[0-9]+\\.ffn_=CPU'",
-             fmt::format("feed-forward on the CPU: {}", size_text(sizes.of(TensorKind::kDenseFfn).bytes)));
+             fmt::format("feed-forward on the CPU: {}", size_text(sizes.computed_bytes(TensorKind::kDenseFfn))));
     } else {
         line("-ot exps=CPU", fmt::format("all routed experts on the CPU ({}); the rest ({}) on GPUs",
-                                         size_text(experts), size_text(sizes.bytes - experts)));
+                                         size_text(experts), size_text(sizes.computed_bytes() - experts)));
         const int first = layers.front(), last = layers[std::min<size_t>(layers.size(), 4) - 1];
         uint64_t bytes = 0;
         for (int layer = first; layer <= last; ++layer) {

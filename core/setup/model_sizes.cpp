@@ -46,9 +46,28 @@ ModelSizes measure(const gguf::GgufFile& file) {
         size.bytes_by_type[std::string(type_info(tensor.type).name)] += tensor.bytes;
         sizes.bytes += tensor.bytes;
         sizes.weights += tensor.elements();
-        if (const int layer = layer_of(tensor.name); layer >= 0) sizes.layers[layer][kind] += tensor.bytes;
+        const int layer = layer_of(tensor.name);
+        if (layer < 0) continue;
+        sizes.layers[layer][kind] += tensor.bytes;
+        if (tensor.name.find(".nextn.") != std::string::npos) sizes.predicting.insert(layer);
     }
     return sizes;
+}
+
+uint64_t ModelSizes::computed_bytes(TensorKind kind) const {
+    uint64_t sum = 0;
+    for (const auto& [layer, of_kinds] : layers) {
+        if (!predicting.contains(layer)) sum += of_kinds[static_cast<size_t>(kind)];
+    }
+    return sum;
+}
+
+uint64_t ModelSizes::computed_bytes() const {
+    uint64_t rest = bytes;
+    for (const int layer : predicting) {
+        for (const uint64_t of_kind : layers.at(layer)) rest -= of_kind;
+    }
+    return rest;
 }
 
 std::string ranges_text(const std::vector<int>& rising) {

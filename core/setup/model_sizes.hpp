@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,11 +41,15 @@ struct KindSize {
 struct ModelSizes {
     std::array<KindSize, kTensorKinds> kinds;
     std::map<int, std::array<uint64_t, kTensorKinds>> layers;  // bytes
+    std::set<int> predicting;  // layers with tensors of multi-token prediction: no step computes them
     uint64_t bytes = 0;
     uint64_t weights = 0;
 
     const KindSize& of(TensorKind kind) const { return kinds[static_cast<size_t>(kind)]; }
     uint64_t layer_bytes(int layer, TensorKind kind) const { return layers.at(layer)[static_cast<size_t>(kind)]; }
+    // Of the layers that steps compute.
+    uint64_t computed_bytes(TensorKind kind) const;
+    uint64_t computed_bytes() const;  // of all tensors but those of layers that predict
 };
 ModelSizes measure(const gguf::GgufFile& file);
 

@@ -104,6 +104,8 @@ TEST(Program, InspectShowsSizesAndRules) {
     EXPECT_THAT(outcome.out, HasSubstr("-ot exps=CPU"));
     EXPECT_THAT(tessera({"inspect", "--all", kGoldens + "v3-groups.gguf"}).out,
                 HasSubstr("blk.1.ffn_down_exps.weight"));
+    // The experts of a layer that predicts are placed nowhere.
+    EXPECT_THAT(tessera({"inspect", kGoldens + "v3-ungrouped.gguf"}).out, HasSubstr("experts of layers 1 to 1 "));
 }
 
 TEST(Repack, WritesAModelThatAnswers) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <regex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +52,18 @@ TEST(ModelSizes, KindsAndLayers) {
     EXPECT_EQ(layer_of("output.weight"), -1);
     EXPECT_EQ(layer_of("blk.x.y"), -1);
     EXPECT_EQ(ranges_text({0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
+}
+
+// blk.2 predicts further tokens; its experts are in the file, and nothing places them.
+TEST(ModelSizes, LayersThatPredictAreNotComputed) {
+    const ModelSizes sizes = measure(gguf::GgufFile::open(TSR_GOLDENS "/v3-ungrouped.gguf"));
+    EXPECT_EQ(sizes.predicting, std::set<int>{2});
+    EXPECT_GT(sizes.layer_bytes(2, TensorKind::kRoutedExperts), 0u);
+    EXPECT_EQ(sizes.computed_bytes(TensorKind::kRoutedExperts), sizes.layer_bytes(1, TensorKind::kRoutedExperts));
+    EXPECT_EQ(sizes.computed_bytes(TensorKind::kDenseFfn), sizes.layer_bytes(0, TensorKind::kDenseFfn));
+    uint64_t of_layer = 0;
+    for (const uint64_t bytes : sizes.layers.at(2)) of_layer += bytes;
+    EXPECT_EQ(sizes.computed_bytes(), sizes.bytes - of_layer);
 }
 
 TEST(ModelSizes, NumberPatternsMatchExactlyTheirNumbers) {
