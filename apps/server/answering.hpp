@@ -71,6 +71,8 @@ class Answering : public std::enable_shared_from_this<Answering> {
     const ServedModel& model() const noexcept { return *model_; }
     Exchange& exchange() noexcept { return *exchange_; }
     const Dialect& dialect() const noexcept { return *form_.dialect; }
+    // Begins the stream, once.
+    void open();
     // One part of the stream, which begins with the first. `event`: its name, where the dialect has names.
     void send(std::string_view json, std::string_view event = {});
     // The same of a stream that has begun.
@@ -100,7 +102,6 @@ class Answering : public std::enable_shared_from_this<Answering> {
     void finished(size_t choice, const session::Answer& answer);
     void cancel();
     void cancel_all();  // with mutex_ held
-    void open();
 
     const std::shared_ptr<Exchange> exchange_;
     const std::shared_ptr<const ServedModel> model_;

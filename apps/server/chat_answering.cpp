@@ -7,21 +7,26 @@ namespace tessera::server {
 ChatAnswering::ChatAnswering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model,
                              AnswerForm form, ChatForm chat, std::string_view call_kind)
     : Answering(std::move(exchange), std::move(model), form), chat_(std::move(chat)), call_kind_(call_kind) {
-    for (uint32_t i = 0; i < form.choices; ++i) choices_.push_back({text::ReplyParser(chat_.syntax), {}, {}, {}, {}});
+    for (uint32_t i = 0; i < form.choices; ++i) choices_.push_back({text::ReplyParser(chat_.syntax)});
 }
 
 void ChatAnswering::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
-    if (token.probabilities) choices_[index].probabilities.add(*token.probabilities, *model().tokenizer);
+    Choice& choice = choices_[index];
+    if (token.probabilities) choice.probabilities.add(*token.probabilities, *model().tokenizer);
+    ++choice.tokens;
     std::vector<text::ReplyEvent> events;
-    choices_[index].parser.push(token.text, events);
+    choice.parser.push(token.text, events);
     take(index, events, timings);
 }
 
 void ChatAnswering::take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings) {
     Choice& choice = choices_[index];
     for (const text::ReplyEvent& event : events) {
+        const bool calls = event.part == text::ReplyPart::kToolCall || event.part == text::ReplyPart::kToolArguments;
+        if (calls && chat_.one_call && event.call > 0) continue;
         switch (event.part) {
             case text::ReplyPart::kReasoning:
+                choice.reasoning_tokens = choice.tokens;
                 if (!streams()) choice.reasoning += event.text;
                 break;
             case text::ReplyPart::kContent:

@@ -31,10 +31,11 @@ class ChatAnswering : public Answering {
     };
     struct Choice {
         text::ReplyParser parser;
-        std::string reasoning, content;  // of an answer in one piece
-        std::vector<Call> calls;
-        ProbabilitiesJson probabilities;  // that have not been sent
-        session::Answer answer;           // without tokens; of one that has finished
+        std::string reasoning = {}, content = {};  // of an answer in one piece
+        std::vector<Call> calls = {};
+        ProbabilitiesJson probabilities = {};       // that have not been sent
+        session::Answer answer = {};                // without tokens; of one that has finished
+        uint32_t tokens = 0, reasoning_tokens = 0;  // so far, and when the last reasoning was read
         bool length() const noexcept { return finish_word(answer.reason) == "length"; }
     };
 

@@ -68,14 +68,12 @@ text::ChatTool function_tool(std::string_view name, std::string_view description
     return tool;
 }
 
-void choose_tools(const ToolChoice& choice, const Fields& fields, std::string_view parallel,
-                  Conversation& conversation) {
+void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& conversation) {
     using enum ToolChoice::Kind;
     std::vector<text::ChatTool>& tools = conversation.options.tools;
     if (choice.kind == kNone) tools.clear();
     const bool required = choice.kind == kRequired || choice.kind == kNamed;
-    if (!tools.empty() && !choice.parallel && !required)
-        fields.refuse(parallel, "the model decides how many calls an answer has, unless tool_choice asks for one");
+    conversation.one_call = !choice.parallel;
     if (!required) return;
     std::vector<structure::CallableTool> chosen;
     for (const text::ChatTool& tool : tools) {
@@ -117,7 +115,7 @@ bool ends_begun(std::span<const text::ChatMessage> messages, std::string_view ad
 
 text::WrittenChat write(const Conversation& conversation, const ModelText& model,
                         const std::function<void(uint64_t fewest_bytes)>& check) {
-    const auto& [options, messages, continued, structure, calls] = conversation;
+    const auto& [options, messages, continued, structure, calls, one_call] = conversation;
     check(model.writer->fewest_bytes(messages, options));
     return continued ? model.writer->write_continued(messages, options) : model.writer->write(messages, options);
 }
@@ -129,6 +127,7 @@ void write_prompt(ChatRequest& read, const Conversation& conversation, const Mod
     request.prompt = model.writer->tokens(written, 0, most_prompt_tokens(model));
     check_prompt_tokens(request.prompt.size(), model);
     read.chat.syntax = written.reply;
+    read.chat.one_call = conversation.one_call;
     // What separates reasoning, content and calls may be control tokens.
     request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone;
     request.show_end = false;

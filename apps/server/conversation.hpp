@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tessera::server {
@@ -33,6 +34,7 @@ struct Conversation {
     bool continued = false;                        // the last message is an answer that has been begun
     std::optional<AskedStructure> structure = {};  // nothing: any text will do
     AskedCalls calls = {};
+    bool one_call = false;  // of an answer whose calls are the model's choice
 };
 
 // Which tools are to be called.
@@ -43,11 +45,16 @@ struct ToolChoice {
     bool parallel = true;                 // several in one answer
 };
 
-// How the answer to a chat is read.
+// How the answer to a chat is read and told.
 struct ChatForm {
     text::ReplySyntax syntax;
     std::optional<uint32_t> probabilities;  // each token with so many others
     std::vector<std::string> stops = {};    // that end it, where its dialect tells which of them did
+    bool one_call = false;                  // calls behind the first are left out
+    bool returns_reasoning = false;         // reasoning is told again as what the client is to send back
+    // Names and JSON of what the answer repeats of its request, where its dialect does.
+    using Members = std::vector<std::pair<std::string_view, std::string>>;
+    Members repeated = {};
 };
 
 struct ChatRequest {
@@ -72,10 +79,9 @@ void set_effort(std::string_view effort, const Fields& fields, std::string_view 
 text::ChatTool function_tool(std::string_view name, std::string_view description,
                              const boost::json::object& parameters);
 
-// Sets the tools that are described and the calls that are asked for. `parallel`: the field that asks for one call
-// alone. Throws ApiError(400) for a choice of what is not there.
-void choose_tools(const ToolChoice& choice, const Fields& fields, std::string_view parallel,
-                  Conversation& conversation);
+// Sets the tools that are described and the calls that are asked for, of the field tool_choice. Throws ApiError(400)
+// for a choice of what is not there.
+void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& conversation);
 
 // Sets a variable of the template.
 void set_variable(text::ChatOptions& options, std::string_view name, text::PythonJson value);

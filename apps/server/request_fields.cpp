@@ -211,9 +211,10 @@ session::Request read_request(const Fields& fields, const ModelText& model, std:
     }
     request.stop = session::StopStrings(read_stops(fields));
     // Negative, as llama-server has it: until the context is full.
-    if (const auto tokens =
-            read_any(fields, {"max_tokens", "max_completion_tokens", "n_predict", "max_new_tokens", "num_predict"},
-                     integer(-2, kMaximumTokens))) {
+    if (const auto tokens = read_any(
+            fields,
+            {"max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict", "max_new_tokens", "num_predict"},
+            integer(-2, kMaximumTokens))) {
         if (*tokens >= 0) request.max_new_tokens = static_cast<uint32_t>(*tokens);
     } else if (default_tokens) {
         request.max_new_tokens = *default_tokens;

@@ -422,11 +422,11 @@ void Server::State::add_routes() {
         for (const Endpoint& endpoint : file) {
             if (endpoint.offered && !(settings.*endpoint.offered)) continue;
             for (std::string& path : app::split(endpoint.paths, ' ')) {
+                if (path.ends_with(kNamed)) named.push_back(path.substr(0, path.size() - kNamed.size()));
                 if (!endpoint.refusal.empty()) {
                     not_offered[path] = &endpoint;
                     continue;
                 }
-                if (path.ends_with(kNamed)) named.push_back(path.substr(0, path.size() - kNamed.size()));
                 routes[{std::string(endpoint.method), path}] = {&endpoint, {}};
             }
         }

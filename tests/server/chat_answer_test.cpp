@@ -25,14 +25,15 @@ void add(json::object& to, std::string_view key, std::string_view text) {
     value.as_string().append(json::string_view(text.data(), text.size()));
 }
 
-Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& pieces) {
+Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& pieces, bool one_call = false) {
     Played played;
     const auto model = std::make_shared<ServedModel>();
     for (const bool stream : {false, true}) {
         const auto received = stream ? played.received : std::make_shared<Received>();
         AnswerForm form;
         form.stream = stream;
-        const auto answer = std::make_shared<ChatAnswer>(received, model, form, ChatForm{syntax, {}});
+        const auto answer =
+            std::make_shared<ChatAnswer>(received, model, form, ChatForm{.syntax = syntax, .one_call = one_call});
         for (const std::string& piece : pieces) answer->on_token(0, {{}, piece}, {});
         session::Answer end;
         end.reason = session::FinishReason::kEndOfText;
@@ -104,6 +105,21 @@ TEST(ChatAnswer, CallsHaveNamesArgumentsAndIds) {
     EXPECT_EQ(played.streamed.at("call 0 name"), "weather");
     EXPECT_EQ(played.streamed.at("call 0 arguments"), calls[0].at("function").at("arguments"));
     EXPECT_EQ(played.streamed.at("call 1 name"), "time");
+}
+
+TEST(ChatAnswer, CallsBehindTheFirstAreLeftOutWhereOneIsAsked) {
+    text::ReplySyntax syntax;
+    syntax.tools = text::ToolSyntax::kHermes;
+    const Played played =
+        play(syntax,
+             {"<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Berlin\"}}\n</tool_call>\n",
+              "<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>"},
+             true);
+    ASSERT_EQ(played.message.at("tool_calls").as_array().size(), 1u);
+    EXPECT_EQ(played.message.at("tool_calls").at(0).at("function").at("name"), "weather");
+    EXPECT_EQ(played.finish, "tool_calls");
+    EXPECT_TRUE(played.streamed.contains("call 0 name"));
+    EXPECT_FALSE(played.streamed.contains("call 1 name"));
 }
 
 TEST(ChatAnswer, ABrokenCallIsContent) {

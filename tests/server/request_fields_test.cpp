@@ -7,6 +7,8 @@
 #include "apps/server/dialects/ollama/dialect.hpp"
 #include "apps/server/dialects/ollama/requests.hpp"
 #include "apps/server/dialects/openai/requests.hpp"
+#include "apps/server/dialects/responses/dialect.hpp"
+#include "apps/server/dialects/responses/request.hpp"
 #include "apps/server/query.hpp"
 #include "apps/server/request_tables.hpp"
 #include "core/base/error.hpp"
@@ -68,6 +70,10 @@ void messages_chat(std::string_view body) {
     anthropic::read_messages(body, model());
 }
 
+void response(std::string_view body) {
+    responses::read_response(body, model());
+}
+
 std::vector<Place> places() {
     const std::string blocks = R"({"max_tokens":1,"system":[{"type":"text","text":"s"}],"messages":[
         {"role":"user","content":[{"type":"text","text":"a"}]},
@@ -79,6 +85,15 @@ std::vector<Place> places() {
         {"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"b"}]})";
     const std::string formatted = R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],
         "output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}})";
+    const std::string items = R"({"input":[{"role":"user","content":[{"type":"input_text","text":"a"}]},
+        {"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"b"}]},
+        {"type":"function_call","call_id":"i","name":"f","arguments":"{}"},
+        {"type":"function_call_output","call_id":"i","output":"c"}],
+        "reasoning":{"effort":"none"},"text":{"format":{"type":"text"}},"tool_choice":"none",
+        "tools":[{"type":"function","name":"f","parameters":{}}]})";
+    const std::string held = R"({"input":"a","text":{"format":{"type":"json_schema","schema":{"type":"object"}}}})";
+    const std::string one_of = R"({"input":"a","tools":[{"type":"function","name":"f"}],
+        "tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"}]}})";
     const std::string question = R"({"role":"user","content":"hi"})";
     const std::string calls =
         R"({"messages":[)" + question +
@@ -161,6 +176,19 @@ std::vector<Place> places() {
         {&anthropic::thinking_option_table(), messages_chat, blocks, {"thinking"}},
         {&anthropic::output_config_table(), messages_chat, blocks, {"output_config"}},
         {&anthropic::format_table(), messages_chat, formatted, {"output_config", "format"}},
+        {&responses::responses_table(), response, items, {}},
+        {&responses::message_table(), response, items, {"input", "0"}},
+        {&responses::part_table(), response, items, {"input", "0", "content", "0"}},
+        {&responses::reasoning_item_table(), response, items, {"input", "1"}},
+        {&responses::reasoning_part_table(), response, items, {"input", "1", "content", "0"}},
+        {&responses::call_table(), response, items, {"input", "2"}},
+        {&responses::call_output_table(), response, items, {"input", "3"}},
+        {&responses::tool_table(), response, items, {"tools", "0"}},
+        {&responses::reasoning_table(), response, items, {"reasoning"}},
+        {&responses::text_table(), response, items, {"text"}},
+        {&responses::format_table(), response, held, {"text", "format"}},
+        {&responses::allowed_tools_table(), response, one_of, {"tool_choice"}},
+        {&responses::named_tool_table(), response, one_of, {"tool_choice", "tools", "0"}},
     };
 }
 

@@ -108,7 +108,7 @@ constexpr FieldRow kTool[] = {
 constexpr FieldRow kToolChoice[] = {
     {"type", kHonoured, "auto, any, tool, none"},
     {"name", kHonoured, "of the tool that is to be called"},
-    {"disable_parallel_tool_use", kHonoured, "true: one call, of a choice that asks for calls"},
+    {"disable_parallel_tool_use", kHonoured, "true: the answer has one call at most"},
 };
 
 constexpr FieldRow kThinkingOption[] = {

@@ -221,7 +221,7 @@ void read_tool_choice(const Fields& fields, Conversation& conversation) {
     }
     asked.parallel = !choice.boolean("disable_parallel_tool_use").value_or(false);
     choice.check_read();
-    choose_tools(asked, fields, "tool_choice", conversation);
+    choose_tools(asked, fields, conversation);
 }
 
 // True: the answer has to have reasoning.

@@ -230,7 +230,7 @@ Conversation read_conversation(const Fields& fields, const ModelText& model) {
     options.tools = read_function_tools(fields);
     ToolChoice choice = choice_of(fields);
     choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
-    choose_tools(choice, fields, "parallel_tool_calls", conversation);
+    choose_tools(choice, fields, conversation);
     conversation.continued = continues(fields, conversation.messages);
     options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
     return conversation;

@@ -1,0 +1,221 @@
+#include "apps/server/dialects/responses/answer.hpp"
+
+#include "apps/server/dialects/responses/input_items.hpp"
+
+#include <utility>
+
+namespace tessera::server::responses {
+namespace {
+
+constexpr std::string_view kInProgress = "in_progress", kCompleted = "completed", kIncomplete = "incomplete";
+
+}  // namespace
+
+ResponsesAnswer::Item ResponsesAnswer::item_of(text::ReplyPart part, const Call* call) {
+    if (call) return {text::ReplyPart::kToolArguments, new_id("fc"), call->arguments, call->id, call->name};
+    return {part, new_id(part == text::ReplyPart::kReasoning ? "rs" : "msg"), {}, {}, {}};
+}
+
+template <typename Fill>
+void ResponsesAnswer::write_event(std::string_view type, const Fill& fill) {
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_object().member("type", type).member("sequence_number", events_++);
+    fill(json);
+    json.end_object();
+    write(out, type);
+}
+
+void ResponsesAnswer::write_head(text::JsonWriter& json, std::string_view status) const {
+    json.begin_object().member("id", "resp" + id_).member("object", "response").member("created_at", created_);
+    json.member("status", status).member("background", false).member("model", model().name);
+}
+
+void ResponsesAnswer::write_tail(text::JsonWriter& json) const {
+    for (const auto& [name, value] : chat().repeated) json.key(name).json(value);
+}
+
+void ResponsesAnswer::write_unfinished(text::JsonWriter& json, std::string_view status, const ApiError* error) const {
+    write_head(json, status);
+    json.key("error");
+    if (error) {
+        json.begin_object().member("code", error->code().empty() ? "server_error" : std::string_view(error->code()));
+        json.member("message", std::string_view(error->what())).end_object();
+    } else {
+        json.null();
+    }
+    json.key("incomplete_details").null().key("output").begin_list().end_list();
+    write_tail(json);
+    json.key("usage").null().end_object();
+}
+
+void ResponsesAnswer::write_finished(text::JsonWriter& json) {
+    const bool cut = choice(0).length();
+    write_head(json, cut ? kIncomplete : kCompleted);
+    json.key("error").null().key("incomplete_details");
+    if (cut)
+        json.begin_object().member("reason", "max_output_tokens").end_object();
+    else
+        json.null();
+    json.key("output").begin_list();
+    for (const std::string& item : output_) json.json(item);
+    json.end_list();
+    write_tail(json);
+    json.key("usage").begin_object().member("input_tokens", usage_.prompt_tokens);
+    json.key("input_tokens_details").begin_object().member("cached_tokens", usage_.reused_tokens).end_object();
+    json.member("output_tokens", usage_.new_tokens);
+    json.key("output_tokens_details").begin_object();
+    json.member("reasoning_tokens", choice(0).reasoning_tokens).end_object();
+    json.member("total_tokens", usage_.prompt_tokens + usage_.new_tokens).end_object();
+    json.key("timings").json(timings_json()).end_object();
+}
+
+void ResponsesAnswer::write_part(text::JsonWriter& json, const Item& item) const {
+    json.begin_object();
+    if (item.part == text::ReplyPart::kReasoning) {
+        json.member("type", "reasoning_text").member("text", item.text);
+    } else {
+        json.member("type", "output_text").member("text", item.text);
+        json.key("annotations").begin_list().end_list().key("logprobs").begin_list().end_list();
+    }
+    json.end_object();
+}
+
+void ResponsesAnswer::write_item(text::JsonWriter& json, const Item& item, std::string_view status) const {
+    const bool begun = status == kInProgress;
+    json.begin_object().member("id", item.id).member("status", status);
+    if (item.part == text::ReplyPart::kToolArguments) {
+        json.member("type", "function_call").member("call_id", item.call_id).member("name", item.name);
+        json.member("arguments", begun ? std::string_view() : std::string_view(item.text)).end_object();
+        return;
+    }
+    if (item.part == text::ReplyPart::kReasoning) {
+        json.member("type", "reasoning").key("summary").begin_list().end_list().key("encrypted_content");
+        if (chat().returns_reasoning && !begun)
+            json.value(std::string(kReturnedReasoning) + item.text);
+        else
+            json.null();
+    } else {
+        json.member("type", "message").member("role", "assistant");
+    }
+    json.key("content").begin_list();
+    if (!begun) write_part(json, item);
+    json.end_list().end_object();
+}
+
+void ResponsesAnswer::send_opening() {
+    for (const std::string_view type : {"response.created", "response.in_progress"}) {
+        write_event(type,
+                    [&](text::JsonWriter& json) { write_unfinished(json.key("response"), kInProgress, nullptr); });
+    }
+}
+
+std::string ResponsesAnswer::progress_json(std::string_view) {
+    return {};
+}
+
+void ResponsesAnswer::enter(Item item) {
+    leave(kCompleted);
+    item_ = std::move(item);
+    send_event("response.output_item.added", [&](text::JsonWriter& json) {
+        json.member("output_index", output_.size());
+        write_item(json.key("item"), *item_, kInProgress);
+    });
+    if (item_->part == text::ReplyPart::kToolArguments) return;
+    send_event("response.content_part.added", [&](text::JsonWriter& json) {
+        json.member("item_id", item_->id).member("output_index", output_.size()).member("content_index", 0);
+        write_part(json.key("part"), *item_);
+    });
+}
+
+void ResponsesAnswer::leave(std::string_view status) {
+    if (!item_) return;
+    const Item item = std::move(*item_);
+    item_.reset();
+    const auto place = [&](text::JsonWriter& json) {
+        json.member("item_id", item.id).member("output_index", output_.size());
+    };
+    if (item.part == text::ReplyPart::kToolArguments) {
+        send_event("response.function_call_arguments.done", [&](text::JsonWriter& json) {
+            place(json);
+            json.member("name", item.name).member("arguments", item.text);
+        });
+    } else {
+        const bool reasoning = item.part == text::ReplyPart::kReasoning;
+        send_event(reasoning ? "response.reasoning_text.done" : "response.output_text.done",
+                   [&](text::JsonWriter& json) {
+                       place(json);
+                       json.member("content_index", 0).member("text", item.text);
+                       if (!reasoning) json.key("logprobs").begin_list().end_list();
+                   });
+        send_event("response.content_part.done", [&](text::JsonWriter& json) {
+            place(json);
+            json.member("content_index", 0);
+            write_part(json.key("part"), item);
+        });
+    }
+    std::string written;
+    text::JsonWriter item_json(written);
+    write_item(item_json, item, status);
+    send_event("response.output_item.done",
+               [&](text::JsonWriter& json) { json.member("output_index", output_.size()).key("item").json(written); });
+    output_.push_back(std::move(written));
+}
+
+void ResponsesAnswer::send_part(size_t index, const text::ReplyEvent& event, std::string_view) {
+    using enum text::ReplyPart;
+    if (event.part == kToolCall) return enter(item_of(event.part, &choice(index).calls.back()));
+    if (event.text.empty()) return;
+    if (event.part != kToolArguments && (!item_ || item_->part != event.part)) enter(item_of(event.part, nullptr));
+    item_->text += event.text;
+    const bool content = event.part == kContent;
+    const std::string_view type = content                    ? "response.output_text.delta"
+                                  : event.part == kReasoning ? "response.reasoning_text.delta"
+                                                             : "response.function_call_arguments.delta";
+    send_event(type, [&](text::JsonWriter& json) {
+        json.member("item_id", item_->id).member("output_index", output_.size());
+        if (event.part != kToolArguments) json.member("content_index", 0);
+        json.member("delta", event.text);
+        if (content) json.key("logprobs").begin_list().end_list();
+    });
+}
+
+void ResponsesAnswer::send_finish(size_t, const session::Answer&) {
+    if (!item_ && output_.empty()) enter(item_of(text::ReplyPart::kContent, nullptr));
+    leave(choice(0).length() ? kIncomplete : kCompleted);
+}
+
+void ResponsesAnswer::send_last() {
+    send_event(choice(0).length() ? "response.incomplete" : "response.completed",
+               [&](text::JsonWriter& json) { write_finished(json.key("response")); });
+    exchange().end();
+}
+
+void ResponsesAnswer::send_error(const ApiError& error) {
+    send_event("response.failed",
+               [&](text::JsonWriter& json) { write_unfinished(json.key("response"), "failed", &error); });
+}
+
+std::string ResponsesAnswer::whole() {
+    const Choice& told = choice(0);
+    std::vector<Item> items;
+    const auto add = [&](text::ReplyPart part, const std::string& text) {
+        items.push_back(item_of(part, nullptr));
+        items.back().text = text;
+    };
+    if (!told.reasoning.empty()) add(text::ReplyPart::kReasoning, told.reasoning);
+    if (!told.content.empty() || (items.empty() && told.calls.empty())) add(text::ReplyPart::kContent, told.content);
+    for (const Call& call : told.calls) items.push_back(item_of(text::ReplyPart::kToolArguments, &call));
+    for (size_t i = 0; i < items.size(); ++i) {
+        std::string written;
+        text::JsonWriter item_json(written);
+        write_item(item_json, items[i], told.length() && i + 1 == items.size() ? kIncomplete : kCompleted);
+        output_.push_back(std::move(written));
+    }
+    std::string out;
+    text::JsonWriter json(out);
+    write_finished(json);
+    return out;
+}
+
+}  // namespace tessera::server::responses

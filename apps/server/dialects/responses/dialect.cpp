@@ -1,0 +1,227 @@
+#include "apps/server/dialects/responses/dialect.hpp"
+
+#include "apps/server/request_tables.hpp"
+
+namespace tessera::server::responses {
+namespace {
+
+using enum Standing;
+
+constexpr std::string_view kBookkeeping = "the sender's own bookkeeping";
+constexpr std::string_view kNothingKept = "answers are not kept: send the whole conversation as input";
+constexpr std::string_view kNotes = "notes of another server on its answer, which no template writes";
+
+constexpr FieldRow kRequest[] = {
+    {"input", kHonoured,
+     "a text, or a list of messages, function_call, function_call_output and reasoning; a last message of the "
+     "assistant's is continued"},
+    {"instructions", kHonoured, "the first message of the system"},
+    {"tools", kHonoured, "functions that the model may call"},
+    {"tool_choice", kHonoured, "auto, none; required, a function or allowed_tools: the answer is such calls"},
+    {"parallel_tool_calls", kHonoured, "false: the answer has one call at most"},
+    {"text", kHonoured, "format"},
+    {"reasoning", kHonoured, "effort"},
+    {"include", kHonoured, "reasoning.encrypted_content: reasoning once more as what clients send back of it"},
+    {"max_output_tokens", kHonoured, "tokens of the answer at most, reasoning included"},
+    {"metadata", kHonoured, "repeated in the answer"},
+    {"stream", kHonoured, "server-sent events"},
+    {"stream_options", kHonoured, "include_obfuscation"},
+    {"seed", kHonoured, "of the random numbers; -1: random, whatever the server's is"},
+    {"stop", kHonoured, "a text or a list of texts that end the answer; empty ones are none"},
+
+    {"model", kHarmless, "the one model answers, whatever it is called"},
+    {"store", kHarmless, "nothing is stored, as false asks; clients leave out the default, which is true"},
+    {"user", kHarmless, kBookkeeping},
+    {"safety_identifier", kHarmless, kBookkeeping},
+    {"client_metadata", kHarmless, kBookkeeping},
+    {"prompt_cache_key", kHarmless, "whatever is cached for the key of the request is found"},
+    {"prompt_cache_retention", kHarmless, "what is cached stays as long as its memory is not needed"},
+    {"service_tier", kHarmless, "all requests of a client are served alike"},
+    {"max_tool_calls", kHarmless, "of tools that a server runs, of which there are none"},
+    {"context_management", kHarmless, "nothing of a conversation is cleared; one that is too long is refused"},
+
+    {"previous_response_id", kRefused, kNothingKept},
+    {"conversation", kRefused, kNothingKept},
+    {"background", kRefused, "answers are not kept: ask for a stream"},
+    {"prompt", kRefused, "there are no stored prompts: send the text as instructions and input"},
+    {"truncation", kRefused, "prompts are never cut", R"(["disabled"])"},
+    {"top_logprobs", kRefused, "use /v1/chat/completions"},
+    {"modalities", kRefused, "this version reads and makes text alone", R"([["text"], []])"},
+};
+
+constexpr FieldRow kMessage[] = {
+    {"type", kHonoured, "message, or nothing"},
+    {"role", kHonoured, "system, developer, user or assistant"},
+    {"content", kHonoured, "a text, or parts that are texts"},
+    {"id", kHarmless, kBookkeeping},
+    {"status", kHarmless, kBookkeeping},
+    {"phase", kHarmless, kBookkeeping},
+    {"end_turn", kHarmless, kBookkeeping},
+};
+
+constexpr FieldRow kCall[] = {
+    {"type", kHonoured, "function_call"},
+    {"call_id", kHonoured, "a text"},
+    {"name", kHonoured, "of the function"},
+    {"arguments", kHonoured, "JSON as a text"},
+    {"id", kHarmless, kBookkeeping},
+    {"status", kHarmless, kBookkeeping},
+    {"namespace", kRefused, "functions have names alone"},
+};
+
+constexpr FieldRow kCallOutput[] = {
+    {"type", kHonoured, "function_call_output"},
+    {"call_id", kHonoured, "the call that it answers"},
+    {"output", kHonoured, "a text, or parts that are texts"},
+    {"id", kHarmless, kBookkeeping},
+    {"status", kHarmless, kBookkeeping},
+};
+
+constexpr FieldRow kReasoningItem[] = {
+    {"type", kHonoured, "reasoning"},
+    {"content", kHonoured, "the assistant's reasoning, where the template writes it"},
+    {"encrypted_content", kHonoured,
+     "the same, of an answer of this server, where there is no content; no model reads what another has encrypted"},
+    {"summary", kHarmless, "a summary is not what the model wrote"},
+    {"id", kHarmless, kBookkeeping},
+    {"status", kHarmless, kBookkeeping},
+};
+
+constexpr FieldRow kPart[] = {
+    {"type", kHonoured, "input_text, output_text or text"},
+    {"text", kHonoured, "the text"},
+    {"annotations", kHarmless, kNotes},
+    {"logprobs", kHarmless, kNotes},
+    {"prompt_cache_breakpoint", kHarmless, "everything that can be cached is"},
+};
+
+constexpr FieldRow kReasoningPart[] = {
+    {"type", kHonoured, "reasoning_text or text"},
+    {"text", kHonoured, "the text"},
+};
+
+constexpr FieldRow kTool[] = {
+    {"type", kHonoured, "function"},
+    {"name", kHonoured, "a text"},
+    {"description", kHonoured, "a text"},
+    {"parameters", kHonoured, "a JSON schema, for the model to read"},
+    {"strict", kHarmless, "arguments are what the model writes and may break the schema; clients ask for it unasked"},
+    {"defer_loading", kRefused, "all tools are described to the model from the beginning"},
+    {"output_schema", kHarmless, "results are taken as they are sent"},
+};
+
+constexpr FieldRow kNamedTool[] = {
+    {"type", kHonoured, "function"},
+    {"name", kHonoured, "of one of the tools"},
+};
+
+constexpr FieldRow kAllowedTools[] = {
+    {"type", kHonoured, "allowed_tools"},
+    {"mode", kHonoured, "required"},
+    {"tools", kHonoured, "a list of functions by their names"},
+};
+
+constexpr FieldRow kReasoning[] = {
+    {"effort", kHonoured, "none, or minimal to xhigh: thinking, and the variable of templates that have it"},
+    {"summary", kHarmless, "reasoning itself is a part of the answer"},
+    {"generate_summary", kHarmless, "reasoning itself is a part of the answer"},
+    {"context", kHarmless, "reasoning that is sent is written where the template writes it"},
+};
+
+constexpr FieldRow kText[] = {
+    {"format", kHonoured, "type text, json_object, or json_schema: the answer is such JSON"},
+    {"verbosity", kRefused, "models have no such setting; ask for it in a message", R"(["medium"])"},
+};
+
+constexpr FieldRow kFormat[] = {
+    {"type", kHonoured, "text, json_object or json_schema"},
+    {"schema", kHonoured, "what the answer is, with type json_schema"},
+    {"name", kHonoured, "a text, of no effect"},
+    {"description", kHonoured, "a text, of no effect"},
+    {"strict", kHonoured, "the answer keeps to the schema with both values"},
+};
+
+std::span<const FieldTable* const> tables() {
+    static const FieldTable* const all[] = {
+        &responses_table(), &message_table(),        &call_table(),  &call_output_table(), &reasoning_item_table(),
+        &part_table(),      &reasoning_part_table(), &tool_table(),  &named_tool_table(),  &allowed_tools_table(),
+        &reasoning_table(), &text_table(),           &format_table()};
+    return all;
+}
+
+}  // namespace
+
+const Dialect kResponses{
+    .error_json = json_of,
+    .stream_type = "text/event-stream",
+    .part = server_sent_event,
+    .silence = ": waiting\n\n",
+    .tables = tables,
+};
+
+const FieldTable& responses_table() {
+    static const FieldTable table("/v1/responses", {kRequest, sampling_rows()});
+    return table;
+}
+
+const FieldTable& message_table() {
+    static const FieldTable table("a message of /v1/responses", {kMessage});
+    return table;
+}
+
+const FieldTable& call_table() {
+    static const FieldTable table("an item function_call of /v1/responses", {kCall});
+    return table;
+}
+
+const FieldTable& call_output_table() {
+    static const FieldTable table("an item function_call_output of /v1/responses", {kCallOutput});
+    return table;
+}
+
+const FieldTable& reasoning_item_table() {
+    static const FieldTable table("an item reasoning of /v1/responses", {kReasoningItem});
+    return table;
+}
+
+const FieldTable& part_table() {
+    static const FieldTable table("a part of a content of /v1/responses", {kPart});
+    return table;
+}
+
+const FieldTable& reasoning_part_table() {
+    static const FieldTable table("a part of an item reasoning of /v1/responses", {kReasoningPart});
+    return table;
+}
+
+const FieldTable& tool_table() {
+    static const FieldTable table("a tool of /v1/responses", {kTool});
+    return table;
+}
+
+const FieldTable& named_tool_table() {
+    static const FieldTable table("a function that tool_choice of /v1/responses names", {kNamedTool});
+    return table;
+}
+
+const FieldTable& allowed_tools_table() {
+    static const FieldTable table("tool_choice of /v1/responses", {kAllowedTools});
+    return table;
+}
+
+const FieldTable& reasoning_table() {
+    static const FieldTable table("reasoning of /v1/responses", {kReasoning});
+    return table;
+}
+
+const FieldTable& text_table() {
+    static const FieldTable table("text of /v1/responses", {kText});
+    return table;
+}
+
+const FieldTable& format_table() {
+    static const FieldTable table("text.format of /v1/responses", {kFormat});
+    return table;
+}
+
+}  // namespace tessera::server::responses

@@ -1,0 +1,25 @@
+// The Responses API of OpenAI, as its clients and Codex speak it, without anything that is kept between requests.
+#pragma once
+
+#include "apps/server/dialect.hpp"
+
+namespace tessera::server::responses {
+
+extern const Dialect kResponses;
+
+// In requests.
+const FieldTable& responses_table();
+const FieldTable& message_table();  // items of the input, by their type
+const FieldTable& call_table();
+const FieldTable& call_output_table();
+const FieldTable& reasoning_item_table();
+const FieldTable& part_table();            // of a message's content, and of a call's output
+const FieldTable& reasoning_part_table();  // of an item reasoning
+const FieldTable& tool_table();
+const FieldTable& named_tool_table();     // of tool_choice
+const FieldTable& allowed_tools_table();  // likewise
+const FieldTable& reasoning_table();
+const FieldTable& text_table();
+const FieldTable& format_table();  // of text
+
+}  // namespace tessera::server::responses

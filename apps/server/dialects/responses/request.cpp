@@ -1,0 +1,187 @@
+#include "apps/server/dialects/responses/request.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "apps/server/dialects/responses/dialect.hpp"
+#include "apps/server/dialects/responses/input_items.hpp"
+#include "core/text/json_writer.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include <string>
+#include <utility>
+
+namespace tessera::server::responses {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kMaximumIncluded = 64;
+
+std::vector<text::ChatTool> read_tools(const Fields& fields) {
+    std::vector<text::ChatTool> tools;
+    const json::array* const given = fields.array("tools", kMaximumTools);
+    for (size_t i = 0; given && i < given->size(); ++i) {
+        const std::string path = fmt::format("tools[{}]", i);
+        const json::object& object = object_at((*given)[i], path);
+        // Before other fields are looked at, which tools of other types have of their own.
+        if (const json::value* const type = object.if_contains("type"); !type || *type != "function")
+            throw ApiError(400,
+                           fmt::format("{}: tools of type {} are not offered: no server runs them here; functions of "
+                                       "the client's own are",
+                                       path, type ? shown(*type) : "nothing"),
+                           path, "not_supported");
+        const Fields tool(object, tool_table(), path);
+        tool.text("type");
+        const auto name = tool.text("name");
+        if (!name || name->empty()) tool.reject("name", "the name of a function");
+        const json::object* const schema = tool.object("parameters");
+        tools.push_back(function_tool(*name, tool.text("description").value_or(""), schema ? *schema : json::object()));
+        tool.check_read();
+    }
+    return tools;
+}
+
+std::string named_function(const json::object& object, const std::string& path) {
+    const Fields fields(object, named_tool_table(), path);
+    if (fields.text("type") != "function") fields.reject("type", "function");
+    const auto name = fields.text("name");
+    if (!name) fields.reject("name", "the name of a function");
+    fields.check_read();
+    return std::string(*name);
+}
+
+// "auto", "none", "required", a function, or {"type": "allowed_tools", "mode": "required", "tools": [...]}.
+ToolChoice choice_of(const Fields& fields) {
+    using enum ToolChoice::Kind;
+    constexpr std::string_view kExpected = R"("auto", "none", "required", a function or allowed_tools)";
+    const std::string path = fields.path("tool_choice");
+    const json::value* const choice = fields.find("tool_choice");
+    if (!choice || *choice == "auto") return {};
+    if (*choice == "none") return {kNone};
+    if (*choice == "required") return {kRequired};
+    if (!choice->is_object()) fields.reject("tool_choice", kExpected);
+    const json::object& object = choice->get_object();
+    const json::value* const type = object.if_contains("type");
+    if (!type || *type != "allowed_tools") return {kNamed, {named_function(object, path)}};
+    const Fields allowed(object, allowed_tools_table(), path);
+    allowed.text("type");
+    if (allowed.text("mode") != "required")
+        allowed.refuse("mode", "of tools some of which may be called, one must be: give only those in tools");
+    ToolChoice made{kNamed};
+    const json::array* const list = allowed.array("tools", kMaximumTools);
+    for (size_t i = 0; list && i < list->size(); ++i) {
+        const std::string place = fmt::format("{}[{}]", allowed.path("tools"), i);
+        made.names.push_back(named_function(object_at((*list)[i], place), place));
+    }
+    if (made.names.empty()) allowed.reject("tools", "a list of at least one function");
+    allowed.check_read();
+    return made;
+}
+
+std::optional<AskedStructure> read_format(const Fields& fields) {
+    const json::object* const given = fields.object("format");
+    if (!given) return std::nullopt;
+    const Fields format(*given, format_table(), fields.path("format"));
+    const auto type = format.text("type");
+    const json::value* const schema = format.find("schema");
+    format.text("name");
+    format.text("description");
+    format.boolean("strict");
+    std::optional<AskedStructure> made;
+    if (type == "json_schema") {
+        if (!schema) format.reject("schema", "a JSON schema");
+        made = structure_of(format.path("schema"), *schema);
+    } else if (type == "json_object") {
+        made = any_object(fields.path("format"));
+    } else if (type != "text") {
+        format.reject("type", R"("text", "json_object" or "json_schema")");
+    }
+    if (schema && type != "json_schema") format.refuse("schema", "belongs to the type json_schema");
+    format.check_read();
+    return made;
+}
+
+std::optional<AskedStructure> read_text(const Fields& fields) {
+    const json::object* const given = fields.object("text");
+    if (!given) return std::nullopt;
+    const Fields text(*given, text_table(), fields.path("text"));
+    auto made = read_format(text);
+    text.check_read();
+    return made;
+}
+
+void read_reasoning(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
+    const json::object* const given = fields.object("reasoning");
+    if (!given) return;
+    const Fields reasoning(*given, reasoning_table(), fields.path("reasoning"));
+    if (const auto effort = reasoning.text("effort")) set_effort(*effort, reasoning, "effort", model, options);
+    reasoning.check_read();
+}
+
+// Whether reasoning is to be told a second time, as what is sent back.
+bool returns_reasoning(const Fields& fields) {
+    const json::array* const list = fields.array("include", kMaximumIncluded);
+    bool found = false;
+    for (size_t i = 0; list && i < list->size(); ++i) {
+        if (!(*list)[i].is_string()) fields.reject("include", "a list of texts");
+        if ((*list)[i] == "message.output_text.logprobs")
+            fields.refuse("include", "probabilities are told by /v1/chat/completions");
+        found = found || (*list)[i] == "reasoning.encrypted_content";
+    }
+    return found;
+}
+
+// What an answer repeats of its request, as the API has it.
+ChatForm::Members repeated(const Fields& fields, const session::Request& request) {
+    const auto given = [&](std::string_view name, std::string_view otherwise) {
+        const json::value* const value = fields.find(name);
+        return value ? json::serialize(*value) : std::string(otherwise);
+    };
+    const auto number = [](float value) {
+        std::string out;
+        text::JsonWriter(out).value(value);
+        return out;
+    };
+    return {
+        {"instructions", given("instructions", "null")},
+        {"max_output_tokens", given("max_output_tokens", "null")},
+        {"metadata", given("metadata", "{}")},
+        {"parallel_tool_calls", given("parallel_tool_calls", "true")},
+        {"previous_response_id", "null"},
+        {"reasoning", given("reasoning", R"({"effort":null,"summary":null})")},
+        {"store", "false"},
+        {"temperature", number(request.sampling.temperature)},
+        {"text", given("text", R"({"format":{"type":"text"}})")},
+        {"tool_choice", given("tool_choice", R"("auto")")},
+        {"tools", given("tools", "[]")},
+        {"top_p", number(request.sampling.top_p)},
+        {"truncation", R"("disabled")"},
+    };
+}
+
+}  // namespace
+
+ChatRequest read_response(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, responses_table());
+    ChatRequest read{read_form(fields), read_request(fields, model), {}};
+    read.form.dialect = &kResponses;
+    Conversation conversation{begin_conversation(model)};
+    conversation.messages = read_input(fields, fields.text("instructions").value_or(""));
+    conversation.options.tools = read_tools(fields);
+    ToolChoice choice = choice_of(fields);
+    choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
+    choose_tools(choice, fields, conversation);
+    read_reasoning(fields, model, conversation.options);
+    conversation.structure = read_text(fields);
+    conversation.continued = ends_begun(conversation.messages);
+    fields.object("metadata");
+    read.chat.returns_reasoning = returns_reasoning(fields);
+    read.chat.repeated = repeated(fields, read.request);
+    fields.check_read();
+    write_prompt(read, conversation, model);
+    return read;
+}
+
+}  // namespace tessera::server::responses

@@ -1,0 +1,218 @@
+"""The openai client against /v1/responses, and a request as Codex sends it."""
+
+import json
+import os
+import tempfile
+import typing
+import unittest
+
+import openai
+import pydantic
+
+import running_server
+from running_server import RunningServer
+from scripted_model import write_model
+from tool_calls_test import SCRIPT
+
+QUESTION = "How is the weather in Paris?"
+TOOL = {"type": "function", "name": "get_weather", "description": "Weather of a city", "strict": True,
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False}}
+COUNT = "Count from 1 to 10 in French."
+ANSWER = "un, deux, trois, quatre, cinq, six, sept, huit, neuf, dix"
+
+
+def client_of(server):
+    return openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
+
+
+class Scripted(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        path = os.path.join(cls.folder.name, "scripted.gguf")
+        write_model(path, SCRIPT)
+        cls.server = RunningServer("-m", path, "--chat-template", "deepseek-v3.1", "--temp", "0").__enter__()
+        cls.client = client_of(cls.server)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.__exit__()
+        cls.folder.cleanup()
+
+    def ask(self, given, **more):
+        return self.client.responses.create(model="any", input=given, tools=[TOOL], **more)
+
+    def test_a_call_and_the_answer_to_its_result(self):
+        first = self.ask(QUESTION)
+        self.assertEqual(first.status, "completed")
+        message, call = first.output
+        self.assertEqual((message.type, message.content[0].text, first.output_text), ("message", "Let me look.", "Let me look."))
+        self.assertEqual((call.type, call.name, json.loads(call.arguments)), ("function_call", "get_weather", {"city": "Paris"}))
+        # The items go back as the client has them.
+        answer = self.ask([{"role": "user", "content": QUESTION}, *first.output,
+                           {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}])
+        self.assertEqual(answer.output_text, "It is sunny.")
+        self.assertEqual(answer.tools[0].name, "get_weather")
+        self.assertEqual(answer.usage.total_tokens, answer.usage.input_tokens + answer.usage.output_tokens)
+
+    def test_events_of_a_stream(self):
+        with self.client.responses.stream(model="any", input=QUESTION, tools=[TOOL], reasoning={"effort": "high"},
+                                          include=["reasoning.encrypted_content"]) as stream:
+            events = list(stream)
+            final = stream.get_final_response()
+        self.assertEqual([event.sequence_number for event in events], list(range(len(events))))
+        kinds = [event.type for event in events]
+        self.assertEqual(list(dict.fromkeys(kinds)),
+                         ["response.created", "response.in_progress", "response.output_item.added", "response.content_part.added",
+                          "response.reasoning_text.delta", "response.reasoning_text.done", "response.content_part.done", "response.output_item.done",
+                          "response.output_text.delta", "response.output_text.done", "response.function_call_arguments.delta",
+                          "response.function_call_arguments.done", "response.completed"])
+        self.assertEqual([kinds.count(f"response.output_item.{what}") for what in ("added", "done")], [3, 3])
+        done = [event.item for event in events if event.type == "response.output_item.done"]
+        self.assertEqual([item.id for item in done], [item.id for item in final.output])
+        self.assertEqual([event.output_index for event in events if event.type == "response.output_item.added"], [0, 1, 2])
+        reasoning, message, call = final.output
+        self.assertEqual((reasoning.content[0].text, message.content[0].text, json.loads(call.arguments)), ("Hm, weather.", "Let me look.", {"city": "Paris"}))
+        pieces = [event.delta for event in events if event.type == "response.function_call_arguments.delta"]
+        self.assertEqual("".join(pieces), call.arguments)
+        self.assertGreater(len(pieces), 1)
+        self.assertGreater(final.usage.output_tokens_details.reasoning_tokens, 1)
+        self.assertGreater(final.usage.output_tokens, final.usage.output_tokens_details.reasoning_tokens)
+        # A client that keeps no content, as Codex does, still sends the reasoning back.
+        self.assertIn("Hm, weather.", reasoning.encrypted_content)
+
+    def test_a_codex_request(self):
+        """As openai/codex sends it (codex-rs: ResponsesApiRequest, ResponseItem): all fields, with a result of a tool."""
+        body = {"model": "any", "instructions": "You are a coding agent.", "stream": True, "store": False, "tool_choice": "auto",
+                "parallel_tool_calls": False, "include": ["reasoning.encrypted_content"], "prompt_cache_key": "019a-thread",
+                "reasoning": {"effort": "medium", "summary": "auto"}, "text": {"verbosity": "medium"}, "service_tier": None,
+                "client_metadata": {"x-codex-installation-id": "0"},
+                "tools": [TOOL, {"type": "function", "name": "shell", "description": "Runs a command", "strict": False,
+                                 "parameters": {"type": "object", "properties": {"command": {"type": "array", "items": {"type": "string"}}},
+                                                "required": ["command"], "additionalProperties": False}}],
+                "input": [{"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "<permissions instructions>"}]},
+                          {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "<environment_context>"}]},
+                          {"type": "message", "role": "user", "content": [{"type": "input_text", "text": QUESTION}]}]}
+
+        def events(body):
+            status, text = self.server.request("POST", "/v1/responses", body, {"Accept": "text/event-stream", "originator": "codex_cli_rs"})
+            self.assertEqual(status, 200, text)
+            return [json.loads(line[6:]) for line in text.decode().splitlines() if line.startswith("data: ")]
+
+        first = events(body)
+        items = [event["item"] for event in first if event["type"] == "response.output_item.done"]
+        self.assertEqual([item["type"] for item in items], ["reasoning", "message", "function_call"])
+        # Codex keeps reasoning without its content.
+        items[0].pop("content")
+        call = items[2]
+        body["input"] += [*items, {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}]
+        last = events(body)[-1]
+        self.assertEqual(last["type"], "response.completed")
+        self.assertEqual(last["response"]["output"][-1]["content"][0]["text"], "It is sunny.")
+        for field in ("input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details"):
+            self.assertIn(field, last["response"]["usage"])
+        # What the conversation begins with was computed once.
+        self.assertGreater(last["response"]["usage"]["input_tokens_details"]["cached_tokens"], 50)
+
+    def test_reasoning_that_is_sent_back_is_in_the_prompt(self):
+        def prompt(*items):
+            answer = self.ask([{"role": "user", "content": QUESTION}, *items, {"type": "function_call", "call_id": "1", "name": "get_weather", "arguments": "{}"},
+                               {"type": "function_call_output", "call_id": "1", "output": "sunny"}])
+            return answer.usage.input_tokens
+        item = {"type": "reasoning", "id": "rs_1", "summary": []}
+        plain = prompt({**item, "encrypted_content": "of another server"})
+        self.assertEqual(plain, prompt())
+        self.assertEqual(prompt({**item, "content": [{"type": "reasoning_text", "text": "Hm."}]}),
+                         prompt({**item, "encrypted_content": "tessera-reasoning:Hm."}))
+
+    def test_what_is_not_offered(self):
+        for more, part in (({"previous_response_id": "resp_1"}, "previous_response_id"), ({"background": True}, "background"),
+                           ({"conversation": "conv_1"}, "conversation"), ({"truncation": "auto"}, "truncation"),
+                           ({"extra_body": {"nonsense": 1}}, "nonsense"), ({"include": ["message.output_text.logprobs"]}, "include"),
+                           ({"tool_choice": {"type": "function", "name": "nobody"}}, "nobody")):
+            with self.assertRaises(openai.BadRequestError) as raised:
+                self.ask(QUESTION, **more)
+            self.assertIn(part, str(raised.exception))
+        for kind in ("web_search", "file_search", "custom", "local_shell", "mcp"):
+            with self.assertRaises(openai.BadRequestError) as raised:
+                self.client.responses.create(model="any", input=QUESTION, tools=[{"type": kind}])
+            self.assertEqual((raised.exception.body["param"], raised.exception.body["code"]), ("tools[0]", "not_supported"))
+            self.assertIn(kind, str(raised.exception))
+        for item in ({"type": "item_reference", "id": "msg_1"}, {"type": "custom_tool_call", "call_id": "1", "name": "a", "input": ""},
+                     {"role": "user", "content": [{"type": "input_image", "image_url": "data:"}]}):
+            with self.assertRaises(openai.BadRequestError) as raised:
+                self.ask([item])
+            self.assertIn("input[0]", str(raised.exception))
+        with self.assertRaises(openai.InternalServerError) as raised:
+            self.client.responses.retrieve("resp_1")
+        self.assertEqual(raised.exception.status_code, 501)
+        self.assertIn("not kept", str(raised.exception))
+
+
+class Chosen(pydantic.BaseModel):
+    colour: typing.Literal["red", "green"]
+    even: bool
+
+
+class Bundled(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = RunningServer("--temp", "0").__enter__()
+        cls.client = client_of(cls.server)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.__exit__()
+
+    def test_text_and_stream(self):
+        for given in (COUNT, [{"role": "user", "content": COUNT}], [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": COUNT}]}]):
+            answer = self.client.responses.create(model="any", input=given)
+            self.assertEqual((answer.output_text, answer.status, answer.usage.output_tokens, answer.usage.output_tokens_details.reasoning_tokens), (ANSWER, "completed", 20, 0))
+        text = "".join(event.delta for event in self.client.responses.create(model="any", input=COUNT, stream=True) if event.type == "response.output_text.delta")
+        self.assertEqual(text, ANSWER)
+
+    def test_instructions_are_the_systems_message(self):
+        one = self.client.responses.create(model="any", instructions="Be brief.", input=COUNT, max_output_tokens=1)
+        other = self.client.responses.create(model="any", input=[{"role": "system", "content": "Be brief."}, {"role": "user", "content": COUNT}], max_output_tokens=1)
+        chat = self.client.chat.completions.create(model="any", messages=[{"role": "system", "content": "Be brief."}, {"role": "user", "content": COUNT}], max_tokens=1)
+        self.assertEqual({one.usage.input_tokens, other.usage.input_tokens}, {chat.usage.prompt_tokens})
+        self.assertEqual(one.instructions, "Be brief.")
+
+    def test_an_answer_that_is_cut(self):
+        answer = self.client.responses.create(model="any", input=COUNT, max_output_tokens=4)
+        self.assertEqual((answer.status, answer.incomplete_details.reason, answer.output_text, answer.output[0].status), ("incomplete", "max_output_tokens", "un, deux,", "incomplete"))
+        last = list(self.client.responses.create(model="any", input=COUNT, max_output_tokens=4, stream=True))[-1]
+        self.assertEqual((last.type, last.response.status), ("response.incomplete", "incomplete"))
+        empty = self.client.responses.create(model="any", input=COUNT, max_output_tokens=0)
+        self.assertEqual((empty.status, empty.output_text), ("incomplete", ""))
+
+    def test_an_answer_that_was_begun(self):
+        answer = self.client.responses.create(model="any", input=[{"role": "user", "content": COUNT}, {"role": "assistant", "content": "un, deux,"}])
+        self.assertTrue(answer.output_text.endswith("neuf, dix"), answer.output_text)
+        self.assertFalse(answer.output_text.startswith("un"), answer.output_text)
+
+    def test_answers_of_a_given_form(self):
+        try:
+            parsed = self.client.responses.parse(model="any", input=COUNT, text_format=Chosen, max_output_tokens=100, temperature=1, top_p=0.9)
+        except openai.InternalServerError as error:
+            if error.status_code == 501:
+                self.skipTest(str(error))
+            raise
+        self.assertEqual(parsed.status, "completed")
+        self.assertIsInstance(parsed.output_parsed, Chosen)
+        answer = self.client.responses.create(model="any", input=COUNT, text={"format": {"type": "json_object"}}, max_output_tokens=40)
+        self.assertTrue(answer.output_text.startswith("{"), answer.output_text)
+        with self.assertRaises(openai.BadRequestError) as raised:
+            self.client.responses.create(model="any", input=COUNT, text={"format": {"type": "json_schema", "name": "a", "schema": {"not": {}}}})
+        self.assertEqual(raised.exception.body["param"], "text.format.schema")
+
+    def test_a_prompt_that_is_too_long(self):
+        with self.assertRaises(openai.BadRequestError) as raised:
+            self.client.responses.create(model="any", input="long " * 5000)
+        self.assertEqual(raised.exception.body["code"], "context_length_exceeded")
+
+
+if __name__ == "__main__":
+    running_server.main()
