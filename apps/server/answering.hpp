@@ -35,7 +35,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
 
     // Calls `work`, which concerns so many bytes, on another thread, and must not throw. Any thread.
     using Later = std::function<void(uint64_t bytes, std::function<void()> work)>;
-    // How long answers in one piece are put together; at once if this is not called. Before start().
+    // How long whole answers are put together; at once if this is not called. Before start().
     void make_whole_by(Later later) { later_ = std::move(later); }
 
     // Sends what the dialect has for it if a stream has been silent for that long.

@@ -31,7 +31,7 @@ class ChatAnswering : public Answering {
     };
     struct Choice {
         text::ReplyParser parser;
-        std::string reasoning = {}, content = {};  // of an answer in one piece
+        std::string reasoning = {}, content = {};  // of an answer that is not streamed
         std::vector<Call> calls = {};
         ProbabilitiesJson probabilities = {};       // that have not been sent
         session::Answer answer = {};                // without tokens; of one that has finished
@@ -45,7 +45,7 @@ class ChatAnswering : public Answering {
     virtual void send_finish(size_t choice, const session::Answer& answer) = 0;
     // The stream is: ends the exchange.
     virtual void send_last() = 0;
-    // The answer in one piece.
+    // The answer that is not streamed.
     virtual std::string whole() = 0;
 
     const ChatForm& chat() const noexcept { return chat_; }

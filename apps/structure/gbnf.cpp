@@ -47,7 +47,7 @@ class LarkWriter {
         return out + "]/";
     }
 
-    // Of a terminal in one piece; else each character is a terminal of its own, since the longest text that a terminal
+    // Of a terminal as a whole; else each character is a terminal of its own, since the longest text that a terminal
     // matches is taken, whatever follows.
     std::string text_of(const std::u32string& text, bool terminal) const {
         if (text.empty()) return "\"\"";

@@ -1,4 +1,4 @@
-// Which rules of a grammar llguidance's lexer may match in one piece.
+// Which rules of a grammar llguidance's lexer may match as a whole.
 #pragma once
 
 #include "apps/structure/gbnf_parser.hpp"

@@ -72,11 +72,11 @@ class Conversation {
         if (settings_.predict.value_or(-1) >= 0) request.max_new_tokens = static_cast<uint32_t>(*settings_.predict);
         request.context = context_;
         request.show_control = settings_.special;
-        request.on_text = [&](std::string_view piece) {
+        request.on_text = [&](std::string_view delta) {
             progress.finish();
-            answer_text += piece;
-            print(piece);
-            line_open = piece.back() != '\n';
+            answer_text += delta;
+            print(delta);
+            line_open = delta.back() != '\n';
         };
         form_.hold(request, &chat.reply);
         Answer answer;

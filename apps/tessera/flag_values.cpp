@@ -179,7 +179,7 @@ std::vector<double> parse_numbers(std::string_view text, double minimum) {
 
 std::vector<TensorRule> parse_tensor_rules(std::string_view text) {
     std::vector<TensorRule> rules;
-    std::string pending;  // a piece without '=': the comma after it belongs to its regular expression
+    std::string pending;  // an entry without '=': the comma after it belongs to its regular expression
     for (std::string_view rest = text;;) {
         const size_t comma = std::min(rest.find_first_of(",;"), rest.size());
         pending += rest.substr(0, comma);

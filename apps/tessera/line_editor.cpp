@@ -226,7 +226,7 @@ struct LineEditor::State {
         return 1;
     }
 
-    // Pasted text, as one piece of the line.
+    // Pasted text, inserted at once.
     static unsigned char paste(EditLine* edit, int) {
         State& state = of(edit);
         std::string text;

@@ -51,9 +51,9 @@ class Flood:
     def running(self):
         return time.monotonic() < self.end
 
-    def endless(self, head, piece):
-        """`head`, then `piece` for ever; from the beginning where the server ends it."""
-        block = piece * (65536 // len(piece) + 1)
+    def endless(self, head, pattern):
+        """`head`, then `pattern` for ever; from the beginning where the server ends it."""
+        block = pattern * (65536 // len(pattern) + 1)
         while self.running():
             with contextlib.suppress(OSError):
                 connection = self.connect()

@@ -28,7 +28,7 @@ class Writer {
     // `dims`: 1 to 4, fastest first.
     void add_tensor(std::string name, tsr_type type, std::span<const uint64_t> dims);
 
-    // The next bytes of the tensors' data, in pieces of any size: pieces need not end where tensors do. Padding between
+    // The next bytes of the tensors' data, in writes of any size, which need not end where tensors do. Padding between
     // tensors is not part of the data. Throws Error(TSR_INVALID_ARGUMENT) for more than was declared.
     void write(std::span<const std::byte> data);
 

@@ -77,7 +77,7 @@ bool holds_source_bytes(const Plan& plan, const Instance& instance) {
 uint64_t unpacking_bytes(const Storage& weight, const Registry& registry) {
     const tsr_layout* layout = weight.source_layout.empty() ? nullptr : registry.find_layout(weight.source_layout);
     if (!layout) return 0;
-    constexpr uint64_t kMinimum = 128 << 10;  // so that files are read in pieces of some size
+    constexpr uint64_t kMinimum = 128 << 10;  // so that reads of files are of some size
     const uint64_t row = row_bytes(weight.type, weight.row_elements);
     const uint64_t group = checked_mul(row, uint64_t{layout->group_rows}, "bytes of a group of rows");
     return std::max(kMinimum, checked_mul(group, uint64_t{2}, "bytes for loading"));

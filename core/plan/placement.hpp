@@ -39,7 +39,7 @@ struct Room {
         kSpread,   // neighbouring layers on each device, as many as leave its share of the experts room beside them
         kStacked,  // on the first devices alone; the others hold experts
         // Whole layers, as kSpread where all find room, but so that no device has longer to compute than it must:
-        // pieces of a prompt follow each other as fast as the device with most to do allows. By layer_seconds.
+        // chunks of a prompt follow each other as fast as the device with most to do allows. By layer_seconds.
         kBalanced,
     };
     Shape shape = Shape::kSpread;

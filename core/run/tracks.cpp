@@ -54,7 +54,7 @@ std::string Tracks::work_text(TrackIndex track, uint64_t past_last) const {
         const uint64_t bytes = last.from == 0 ? plan_.input_block.bytes : last.maximum_bytes;
         text += (text.empty() ? "" : ", then ") + copy_text(plan_, last, fmt::format("at most {} bytes", bytes));
     }
-    // Pieces of a prompt: a device tells a failure of one at the next call, which may belong to a later one.
+    // Chunks of a prompt: a device tells a failure of one at the next call, which may belong to a later one.
     if (plan_.step.slots > 1 && ended_[track] < step) text += ", or a step before it";
     return text;
 }

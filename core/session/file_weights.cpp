@@ -41,13 +41,13 @@ FileWeights::FileWeights(const gguf::GgufFile& file, const Graph& graph, bool ma
 }
 
 template <typename Body>
-void FileWeights::each_piece(const std::string& name, uint64_t offset, uint64_t bytes, Body&& body) const {
+void FileWeights::each_run(const std::string& name, uint64_t offset, uint64_t bytes, Body&& body) const {
     const auto at = rows_.find(name);
     if (at == rows_.end()) return body(file_.tensor(name), offset, 0, bytes);
     const Rows& rows = at->second;
     for (uint64_t done = 0; done < bytes;) {
-        const uint64_t within = (offset + done) % rows.piece, count = std::min(rows.piece - within, bytes - done);
-        body(*rows.tensor, rows.first + (offset + done) / rows.piece * rows.stride + within, done, count);
+        const uint64_t within = (offset + done) % rows.run, count = std::min(rows.run - within, bytes - done);
+        body(*rows.tensor, rows.first + (offset + done) / rows.run * rows.stride + within, done, count);
         done += count;
     }
 }
@@ -65,10 +65,10 @@ void FileWeights::read(const std::string& name, uint64_t offset, std::span<std::
     if (const auto here = converted(name, offset, to.size()); !here.empty()) {
         std::ranges::copy(here, to.begin());
     } else {
-        each_piece(name, offset, to.size(),
-                   [&](const gguf::TensorEntry& tensor, uint64_t from, uint64_t at, uint64_t bytes) {
-                       file_.read(tensor, from, to.subspan(at, bytes));
-                   });
+        each_run(name, offset, to.size(),
+                 [&](const gguf::TensorEntry& tensor, uint64_t from, uint64_t at, uint64_t bytes) {
+                     file_.read(tensor, from, to.subspan(at, bytes));
+                 });
     }
 }
 
@@ -91,7 +91,7 @@ std::span<const std::byte> FileWeights::acquire(const std::string& name, uint64_
 
 void FileWeights::release(const std::string& name, uint64_t offset, uint64_t bytes) const {
     if (!map_ || converted_.contains(name)) return;
-    each_piece(name, offset, bytes, [&](const gguf::TensorEntry& tensor, uint64_t from, uint64_t, uint64_t count) {
+    each_run(name, offset, bytes, [&](const gguf::TensorEntry& tensor, uint64_t from, uint64_t, uint64_t count) {
         file_.drop_pages(tensor, from, count);
     });
 }

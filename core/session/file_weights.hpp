@@ -25,17 +25,17 @@ class FileWeights : public WeightSource {
     void release(const std::string& name, uint64_t offset, uint64_t bytes) const override;
 
   private:
-    // A weight that is rows of a tensor of the file: pieces of `piece` bytes that begin `stride` apart.
+    // A weight that is rows of a tensor of the file: runs of `run` bytes that begin `stride` apart.
     struct Rows {
         const gguf::TensorEntry* tensor;
-        uint64_t first, piece, stride;
+        uint64_t first, run, stride;
         bool in_place;
     };
 
     static Rows rows_of(const gguf::TensorEntry& tensor, const Storage& weight);
-    // Calls body(tensor, offset in it, offset in the range, bytes) for each piece of a range of a weight.
+    // Calls body(tensor, offset in it, offset in the range, bytes) for each run in a range of a weight.
     template <typename Body>
-    void each_piece(const std::string& name, uint64_t offset, uint64_t bytes, Body&& body) const;
+    void each_run(const std::string& name, uint64_t offset, uint64_t bytes, Body&& body) const;
 
     // Empty if the file has it as the graph does. Throws Error(TSR_INVALID_ARGUMENT) for a range outside.
     std::span<const std::byte> converted(const std::string& name, uint64_t offset, uint64_t bytes) const;

@@ -57,9 +57,9 @@ class Repacker {
             ++result.tensors[std::string(type_info(job.type).name)];
         }
         for (const Job& job : jobs_) {
-            each_piece(job, [&](uint64_t offset, uint64_t bytes) {
+            each_range(job, [&](uint64_t offset, uint64_t bytes) {
                 if (stop.load()) fail(TSR_CANCELLED, "stopped; nothing was written");
-                writer.write(piece(job, offset, bytes));
+                writer.write(bytes_of(job, offset, bytes));
                 result.bytes += bytes;
                 if (progress) progress(result.bytes, total);
             });
@@ -86,14 +86,14 @@ class Repacker {
         job.type = type->id;
     }
 
-    // Calls body(offset, bytes) for neighbouring pieces, whole groups of rows if they are packed.
+    // Calls body(offset, bytes) for neighbouring ranges, whole groups of rows if they are packed.
     template <typename Body>
-    void each_piece(const Job& job, Body&& body) const {
+    void each_range(const Job& job, Body&& body) const {
         const uint64_t step = job.packing ? job.packing->groups_of(kAtOnce) * job.packing->canonical_bytes : kAtOnce;
         for (uint64_t at = 0; at < job.tensor->bytes; at += step) body(at, std::min(step, job.tensor->bytes - at));
     }
 
-    std::span<const std::byte> piece(const Job& job, uint64_t offset, uint64_t bytes) {
+    std::span<const std::byte> bytes_of(const Job& job, uint64_t offset, uint64_t bytes) {
         if (!job.packing) {
             rows_.resize(bytes);
             file_.read(*job.tensor, offset, rows_);

@@ -84,7 +84,7 @@ std::string ranges_text(const std::vector<int>& rising) {
 
 std::string number_pattern(int first, int last) {
     std::string pattern;
-    // Ten by ten, so that each piece is one character class.
+    // Ten by ten, so that each term is one character class.
     for (int at = first; at <= last;) {
         const int tens = at / 10;
         const int end = std::min(last, tens * 10 + 9);

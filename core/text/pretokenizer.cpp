@@ -27,48 +27,48 @@ Pretokenizer::Pretokenizer(const std::vector<SplitStep>& steps) {
 }
 
 std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
-    std::vector<std::string_view> pieces;
-    split(text, [&](std::string_view piece) {
-        pieces.push_back(piece);
+    std::vector<std::string_view> pretokens;
+    split(text, [&](std::string_view pretoken) {
+        pretokens.push_back(pretoken);
         return true;
     });
-    return pieces;
+    return pretokens;
 }
 
 void Pretokenizer::split(std::string_view text, const std::function<bool(std::string_view)>& use) const {
-    if (!text.empty()) split_piece(0, text, use);
+    if (!text.empty()) split_pretoken(0, text, use);
 }
 
 // False: `use` has had enough.
-bool Pretokenizer::split_piece(size_t step, std::string_view piece,
-                               const std::function<bool(std::string_view)>& use) const {
-    if (step == steps_.size()) return use(piece);
+bool Pretokenizer::split_pretoken(size_t step, std::string_view pretoken,
+                                  const std::function<bool(std::string_view)>& use) const {
+    if (step == steps_.size()) return use(pretoken);
     const auto& [kind, automaton] = steps_[step];
     size_t from = 0;     // where the search continues
     size_t pending = 0;  // start of the gap that has not been passed on
     const auto pass_on = [&](size_t end) {
-        const std::string_view part = piece.substr(pending, end - pending);
+        const std::string_view part = pretoken.substr(pending, end - pending);
         pending = end;
-        return part.empty() || split_piece(step + 1, part, use);
+        return part.empty() || split_pretoken(step + 1, part, use);
     };
-    while ((from = automaton.skip(piece, from)) < piece.size()) {
-        const size_t end = automaton.match(piece, from);
+    while ((from = automaton.skip(pretoken, from)) < pretoken.size()) {
+        const size_t end = automaton.match(pretoken, from);
         if (end == from) {
-            from = character_after(piece, from);
+            from = character_after(pretoken, from);
             continue;
         }
         if (kind != SplitStep::Kind::kCutBeforeThousands && !pass_on(from)) return false;
         if (kind != SplitStep::Kind::kMatches) {
-            size_t left = characters(piece.substr(from, end - from));
+            size_t left = characters(pretoken.substr(from, end - from));
             for (size_t at = from; at < end; --left) {
                 if (left % 3 == 0 && !pass_on(at)) return false;
-                at = character_after(piece, at);
+                at = character_after(pretoken, at);
             }
         }
         if (kind != SplitStep::Kind::kCutBeforeThousands && !pass_on(end)) return false;
         from = end;
     }
-    return pass_on(piece.size());
+    return pass_on(pretoken.size());
 }
 
 }  // namespace tessera::text

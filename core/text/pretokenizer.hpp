@@ -1,7 +1,7 @@
 // Cuts a text into the words inside which byte-level BPE merges.
 //
 // A pre-tokenizer is a list of steps. The first is applied to the whole text: every match and every gap between matches
-// becomes a piece. The next is applied to each piece as if it were a text of its own, and so on. That is what a
+// becomes a pre-token. The next is applied to each pre-token as if it were a text of its own, and so on. That is what a
 // sequence of `Split` (behavior "Isolated") does in a published tokenizer.json.
 #pragma once
 
@@ -18,9 +18,10 @@ namespace tessera::text {
 
 struct SplitStep {
     enum class Kind : uint8_t {
-        kMatches,             // the pieces are the matches
-        kThousands,           // a match is a row of digits: the pieces are groups of three of it, counted from its end
-        kCutBeforeThousands,  // the same, but what is before the first such group stays one piece with what is before
+        kMatches,    // the pre-tokens are the matches
+        kThousands,  // a match is a row of digits: the pre-tokens are groups of three of it, counted from its end
+        kCutBeforeThousands,  // the same, but what is before the first such group stays one pre-token with what is
+                              // before
     };
     std::string expression;  // split_expression.hpp
     Kind kind = Kind::kMatches;
@@ -35,7 +36,7 @@ enum class WordForm : uint8_t {
 struct PretokenizerRow {
     std::vector<std::string_view> names;  // as in tokenizer.ggml.pre; all mean the very same
     std::vector<SplitStep> steps;
-    bool whole_words = false;  // a piece that is itself a token is not merged step by step
+    bool whole_words = false;  // a pre-token that is itself a token is not merged step by step
     bool adds_bos = false;     // default where the file does not say
     bool always_bos = false;   // also where the file says no
     bool nfc = false;          // the text is brought into Normalization Form C before it is cut
@@ -54,7 +55,7 @@ class Pretokenizer {
     // Throws Error(TSR_INVALID_ARGUMENT) for an expression that is not understood (split_expression.hpp).
     explicit Pretokenizer(const std::vector<SplitStep>& steps);
 
-    // The pieces of `text`, which must be valid UTF-8, in order: concatenated they are the text. None is empty.
+    // The pre-tokens of `text`, which must be valid UTF-8, in order: concatenated they are the text. None is empty.
     // Time is linear in the text for the known pre-tokenizers.
     std::vector<std::string_view> split(std::string_view text) const;
     // The same, one at a time, so that no list of them is held; `use` returns whether to go on.
@@ -66,7 +67,7 @@ class Pretokenizer {
         SplitAutomaton automaton;
     };
 
-    bool split_piece(size_t step, std::string_view piece, const std::function<bool(std::string_view)>& use) const;
+    bool split_pretoken(size_t step, std::string_view pretoken, const std::function<bool(std::string_view)>& use) const;
 
     std::vector<Step> steps_;
 };

@@ -18,10 +18,10 @@ constexpr std::string_view kProbe =
     "na\u00efve e\u0301 \u4eca\u5929\u5929\u6c14\u5f88\u597d\u3002 \u3053\u3093 \u0928\u092e\u0938\u094d\u0924\u0947 "
     "\u00bd 2024/05/06 !!!\n   ";
 
-bool is_one_piece(const Pretokenizer& pretokenizer, std::string_view token) {
-    size_t pieces = 0;
-    pretokenizer.split(token, [&](std::string_view) { return ++pieces < 2; });
-    return pieces < 2;
+bool is_one_pretoken(const Pretokenizer& pretokenizer, std::string_view token) {
+    size_t pretokens = 0;
+    pretokenizer.split(token, [&](std::string_view) { return ++pretokens < 2; });
+    return pretokens < 2;
 }
 
 }  // namespace
@@ -30,17 +30,17 @@ std::vector<std::string_view> pretokenizers_that_fit(std::span<const std::string
     std::vector<std::string_view> sample;
     for (size_t i = 0, step = tokens.size() / kSample + 1; i < tokens.size(); i += step)
         if (utf8_valid_prefix(tokens[i]) == tokens[i].size()) sample.push_back(tokens[i]);
-    std::vector<std::pair<size_t, std::string_view>> fit;  // pieces of the probe, name
+    std::vector<std::pair<size_t, std::string_view>> fit;  // pre-tokens of the probe, name
     for (const PretokenizerRow& row : known_pretokenizers()) {
         const Pretokenizer& pretokenizer = compiled_pretokenizer(row);
-        const auto cut = static_cast<size_t>(
-            std::ranges::count_if(sample, [&](std::string_view token) { return !is_one_piece(pretokenizer, token); }));
+        const auto cut = static_cast<size_t>(std::ranges::count_if(
+            sample, [&](std::string_view token) { return !is_one_pretoken(pretokenizer, token); }));
         if (cut * 1000 <= sample.size() * kCutOfAThousand)
             fit.emplace_back(pretokenizer.split(kProbe).size(), row.names.front());
     }
     std::ranges::stable_sort(fit, std::ranges::greater(), &std::pair<size_t, std::string_view>::first);
     std::vector<std::string_view> names;
-    for (const auto& [pieces, name] : fit)
+    for (const auto& [pretokens, name] : fit)
         if (names.size() < most) names.push_back(name);
     return names;
 }

@@ -16,7 +16,7 @@ enum class ReplyPart : uint8_t { kReasoning, kContent, kToolCall, kToolArguments
 
 struct ReplyEvent {
     ReplyPart part;
-    std::string text;   // kToolCall: the name of the function; kToolArguments: a piece of its arguments (JSON text)
+    std::string text;   // kToolCall: the name of the function; kToolArguments: a delta of its arguments (JSON text)
     uint32_t call = 0;  // of a tool call and its arguments, from 0 in each answer
 
     bool operator==(const ReplyEvent&) const = default;
@@ -77,8 +77,8 @@ class ToolReader;
 
 // One answer. What cannot be parsed is content, byte for byte. Newlines next to the reasoning markers, white space
 // between and after calls and the line breaks by which a format separates content from calls are not passed on. How the
-// text is cut into pieces changes where events are cut, never their concatenation. Time is linear in the text; what
-// is held back is at most what may be a marker, or a call that is not decided yet. One thread at a time.
+// text is cut when it is given changes where events are cut, never their concatenation. Time is linear in the text;
+// what is held back is at most what may be a marker, or a call that is not decided yet. One thread at a time.
 class ReplyParser {
   public:
     explicit ReplyParser(ReplySyntax syntax);

@@ -22,7 +22,7 @@ namespace tessera::text {
 namespace {
 
 constexpr std::string_view kBlankLetter = "\u2581";
-constexpr std::string_view kByteLevelModel = "gpt2", kPieceModel = "llama", kGemma4Model = "gemma4";
+constexpr std::string_view kByteLevelModel = "gpt2", kSentencePieceModel = "llama", kGemma4Model = "gemma4";
 
 // What others have besides: of encoders, of embedding models, or of architectures that are not known here.
 struct OtherModel {
@@ -88,7 +88,7 @@ void settle_types(VocabularyData& data) {
 
 // Checks the vocabulary and mends what is not needed.
 void settle_vocabulary(VocabularyData& data) {
-    if (data.model != kByteLevelModel && data.model != kPieceModel && data.model != kGemma4Model) {
+    if (data.model != kByteLevelModel && data.model != kSentencePieceModel && data.model != kGemma4Model) {
         const auto* const other = std::ranges::find(kOtherModels, data.model, &OtherModel::name);
         fail(
             TSR_UNSUPPORTED,
@@ -144,13 +144,13 @@ struct Tokenizer::State {
     size_t longest = 4;                    // bytes of a token, or of a character that an unknown token stands for
     const Pretokenizer* pretokenizer = nullptr;
     std::optional<BytePairModel> pairs;
-    std::optional<SentencePieceModel> pieces;
+    std::optional<SentencePieceModel> sentencepiece;
 
     explicit State(VocabularyData given) : data(std::move(given)) {
         settle_vocabulary(data);
         if (data.model == kGemma4Model) data.pre = "gemma4";
-        row = data.model == kPieceModel ? nullptr : find_pretokenizer(data.pre.empty() ? "default" : data.pre);
-        blank_letters = data.model == kPieceModel || (row && row->form == WordForm::kPlainBlanks);
+        row = data.model == kSentencePieceModel ? nullptr : find_pretokenizer(data.pre.empty() ? "default" : data.pre);
+        blank_letters = data.model == kSentencePieceModel || (row && row->form == WordForm::kPlainBlanks);
         by_spelling.reserve(data.tokens.size());
         for (size_t id = 0; id < data.tokens.size(); ++id) by_spelling.emplace(data.tokens[id], static_cast<Token>(id));
         ends = settle_known_tokens(data, by_spelling);
@@ -163,8 +163,8 @@ struct Tokenizer::State {
         }
         if (ends.empty()) data.notes.emplace_back("no end token is known: answers end only where they are cut");
         bool default_bos = true;
-        if (data.model == kPieceModel) {
-            pieces.emplace(data);
+        if (data.model == kSentencePieceModel) {
+            sentencepiece.emplace(data);
         } else {
             settle_row();
             default_bos = row->adds_bos;
@@ -187,7 +187,7 @@ struct Tokenizer::State {
             add_bos = true;
         }
         add_eos = data.add_eos.value_or(false);
-        add_space_prefix = pieces && data.add_space_prefix.value_or(true);
+        add_space_prefix = sentencepiece && data.add_space_prefix.value_or(true);
     }
 
     // Sees to it that there is a row: what the file names, or what ik_llama.cpp and llama.cpp take where it names none.
@@ -274,8 +274,8 @@ struct Tokenizer::State {
             for (int i = 0; i < 3 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80; ++i) --end;
             text = text.substr(0, end);
         }
-        if (pieces) {
-            pieces->encode(text, add_space_prefix, data.remove_extra_blanks, out);
+        if (sentencepiece) {
+            sentencepiece->encode(text, add_space_prefix, data.remove_extra_blanks, out);
             return;
         }
         const auto missing = [&](uint8_t byte) -> Token {

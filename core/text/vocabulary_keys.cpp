@@ -17,7 +17,7 @@ enum class Use : uint8_t {
     kRead,
     kNotNeeded,
     kMustBeOff,
-    kOfPieces,  // read with the model "llama", must be off with others
+    kOfSentencePiece,  // read with the model "llama", must be off with others
 };
 
 struct KnownKey {
@@ -61,7 +61,7 @@ constexpr KnownKey kKnown[] = {
     {"ggml.middle_token_id", Use::kNotNeeded, "prompts of infilling are written by the client"},
     {"huggingface.json", Use::kNotNeeded, "the same vocabulary once more"},
     {"rwkv.world", Use::kNotNeeded, "the same vocabulary once more"},
-    {"ggml.remove_extra_whitespaces", Use::kOfPieces, "blanks stay as they are"},
+    {"ggml.remove_extra_whitespaces", Use::kOfSentencePiece, "blanks stay as they are"},
     {"ggml.precompiled_charsmap", Use::kMustBeOff, "characters stay as they are"},
     {"ggml.normalizer.lowercase", Use::kMustBeOff, "letters stay as they are"},
     {"ggml.normalizer.strip_accents", Use::kMustBeOff, "letters stay as they are"},
@@ -89,7 +89,7 @@ void append_key(std::string& list, std::string_view name) {
 
 std::vector<std::string> check_vocabulary_keys(const gguf::Metadata& metadata) {
     std::string templates, unknown;
-    const bool pieces = metadata.find_string("tokenizer.ggml.model") == "llama";
+    const bool sentencepiece = metadata.find_string("tokenizer.ggml.model") == "llama";
     for (const auto& [key, value] : metadata.entries()) {
         if (!key.starts_with(kPrefix)) continue;
         const std::string_view name = std::string_view(key).substr(kPrefix.size());
@@ -102,7 +102,7 @@ std::vector<std::string> check_vocabulary_keys(const gguf::Metadata& metadata) {
                 append_key(templates, name.substr(kTemplate.size() + 1));
             continue;
         }
-        const bool refused = known->use == Use::kMustBeOff || (known->use == Use::kOfPieces && !pieces);
+        const bool refused = known->use == Use::kMustBeOff || (known->use == Use::kOfSentencePiece && !sentencepiece);
         if (!refused || is_off(value)) continue;
         const std::string off = fmt::format("{}={}", key, std::holds_alternative<bool>(value) ? "bool:false" : "str:");
         fail(

@@ -185,7 +185,7 @@ class Source:
         self.pools = {}
         self.routers = None
 
-    def pieces(self, name, extents, kind):
+    def data(self, name, extents, kind):
         if kind == "f32":
             count = math.prod(extents)
             if len(extents) == 1:
@@ -223,14 +223,14 @@ def write(path, p, kind, seed=1):
         offset += -(-byte_count(extents, of) // ALIGN) * ALIGN
     head += bytes(-len(head) % ALIGN)
     with open(path, "wb", buffering=0) as file:
-        def put(piece):
-            rest = memoryview(piece)
+        def put(data):
+            rest = memoryview(data)
             while len(rest):
                 rest = rest[file.write(rest):]
         put(head)
         for name, extents, of in items:
-            for piece in source.pieces(name, extents, of):
-                put(piece)
+            for some in source.data(name, extents, of):
+                put(some)
             put(bytes(-byte_count(extents, of) % ALIGN))
     return os.path.getsize(path)
 

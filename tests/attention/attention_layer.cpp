@@ -30,7 +30,7 @@ struct Part {
 };
 using Step = std::vector<Part>;
 
-// Every sequence starts a step after the one before it, brings its prompt in pieces and then generates: prompts of some
+// Every sequence starts a step after the one before it, brings its prompt in chunks and then generates: prompts of some
 // meet generation of others. A sequence of one token generates or is a prompt in turn.
 std::vector<Step> make_steps(std::span<const int32_t> lengths, int32_t max_rows) {
     std::vector<Step> steps;

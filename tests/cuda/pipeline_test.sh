@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# pipeline_test.sh TOOL BUILD: pieces of a prompt on two cards, by the emulated driver's statistics. The host submits three pieces without waiting for
-# any: it waits as often as for a prompt of one piece. Streams do nothing before somebody waits (policy "late"), so that a second piece is always
+# pipeline_test.sh TOOL BUILD: chunks of a prompt on two cards, by the emulated driver's statistics. The host submits three chunks without waiting for
+# any: it waits as often as for a prompt of one chunk. Streams do nothing before somebody waits (policy "late"), so that a second chunk is always
 # submitted before the first has ended. The answer is that of the CPU.
 set -u
 tool=$1 build=$2
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
-piece=16
+chunk=16
 long="The key of box 1 is 17. The key of box 2 is 24. The key of box 3 is 31. The key of box"
-run=("$build/bin/tessera" run --temp 0 --raw --no-perf -ub $piece -c 256)
+run=("$build/bin/tessera" run --temp 0 --raw --no-perf -ub $chunk -c 256)
 
 # on_cards NAME TOKENS PROMPT: the answer in $folder/NAME, calls in $folder/NAME.calls
 on_cards() {
@@ -28,8 +28,8 @@ on_cards three 1 "$long"
 for card in 0 1; do
     for name in one three; do [ "$(calls $name $card cuMemcpyHtoDAsync_v2)" -gt 0 ] || { echo "card $card does nothing"; failed=1; }; done
 done
-expect "pieces more than one" 2 $(($(calls three 0 cuMemcpyHtoDAsync_v2) - $(calls one 0 cuMemcpyHtoDAsync_v2)))
-expect "waits of the host for three pieces, as for one" "$(waits one)" "$(waits three)"
+expect "chunks more than one" 2 $(($(calls three 0 cuMemcpyHtoDAsync_v2) - $(calls one 0 cuMemcpyHtoDAsync_v2)))
+expect "waits of the host for three chunks, as for one" "$(waits one)" "$(waits three)"
 
 "${run[@]}" -n 3 -p "$long" >"$folder/expected" 2>"$folder/messages" || { cat "$folder/messages"; exit 1; }
 on_cards found 3 "$long"

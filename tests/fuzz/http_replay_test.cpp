@@ -9,12 +9,12 @@
 namespace tessera::fuzz {
 namespace {
 
-// Each input cut into pieces of every size, and with each of its bytes left out.
+// Each input read in every size, and with each of its bytes left out.
 TEST(HttpFuzz, Replay) {
     replay("http_corpus", [](std::string input) {
-        for (int piece = 0; piece < 64 && !input.empty(); ++piece) {
-            input[0] = static_cast<char>(piece);
-            EXPECT_NO_THROW(run_http(input)) << piece;
+        for (int size = 0; size < 64 && !input.empty(); ++size) {
+            input[0] = static_cast<char>(size);
+            EXPECT_NO_THROW(run_http(input)) << size;
         }
         for (size_t i = 1; i < input.size(); ++i) {
             std::string shorter = input;

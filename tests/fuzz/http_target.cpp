@@ -16,8 +16,8 @@ using namespace server;
 
 constexpr uint64_t kBody = 300;
 
-// What a connection that sends `input` in pieces of `piece` bytes is understood as: its requests, then how it ends.
-std::vector<std::string> read(std::string_view input, size_t piece) {
+// What a connection that sends `input`, `most` bytes at once, is understood as: its requests, then how it ends.
+std::vector<std::string> read(std::string_view input, size_t most) {
     RequestReader reader;
     std::vector<std::string> found;
     bool limited = false;
@@ -59,7 +59,7 @@ std::vector<std::string> read(std::string_view input, size_t piece) {
             const auto room = reader.room();
             expect(room.size() > 0, "room for more");
             expect(reader.unparsed() <= RequestReader::kHeaderBytes, "bounded memory");
-            const size_t bytes = std::min({room.size(), piece, input.size()});
+            const size_t bytes = std::min({room.size(), most, input.size()});
             std::memcpy(room.data(), input.data(), bytes);
             reader.received(bytes);
             input.remove_prefix(bytes);
@@ -78,13 +78,13 @@ std::vector<std::string> read(std::string_view input, size_t piece) {
 
 void run_http(std::string_view input) {
     if (input.empty()) return;
-    const size_t piece = 1 + static_cast<uint8_t>(input[0]) % 64;
+    const size_t most = 1 + static_cast<uint8_t>(input[0]) % 64;
     input.remove_prefix(1);
-    const auto whole = read(input, input.size() + 1), cut = read(input, piece);
+    const auto whole = read(input, input.size() + 1), cut = read(input, most);
     // When it is refused may depend on how much was there; what was understood before does not.
     expect(whole.size() == cut.size() && std::equal(whole.begin(), whole.end() - 1, cut.begin()),
            "the same however it is cut");
-    expect(cut.back() == "more" || whole.back() == "refused", "refused in one piece, too");
+    expect(cut.back() == "more" || whole.back() == "refused", "refused when read at once, too");
 }
 
 }  // namespace tessera::fuzz

@@ -70,7 +70,7 @@ void use_parser(uint8_t choice, uint8_t cut, std::string_view text) {
     if (syntax.tools == ToolSyntax::kChannels) syntax.form = ReplyForm::kChannels;
     const Events whole = parse(syntax, text, text.size(), 0);
     expect(parse(syntax, text, 1, 0) == whole, "single bytes give the same");
-    expect(parse(syntax, text, cut % 16, cut / 16) == whole, "pieces give the same");
+    expect(parse(syntax, text, cut % 16, cut / 16) == whole, "cuts change nothing");
 
     std::string content;
     bool calls = false;

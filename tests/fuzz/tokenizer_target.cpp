@@ -95,7 +95,7 @@ void use_tokenizer(const Tokenizer& tokenizer, std::string_view text, size_t mos
         for (const Token token : *inner) streamed += stream.push(token);
         streamed += stream.finish();
         expect(streamed == tokenizer.decode(*inner, {.show_control = show, .drop_prefix_space = false}),
-               "the same text in pieces");
+               "the same text in parts");
     }
     const std::array<TextRange, 1> whole = {{{0, text.size()}}};
     const auto plain =
@@ -108,13 +108,13 @@ void use_pretokenizer(size_t row, std::string_view text) {
     const Pretokenizer& one = compiled_pretokenizer(rows[row % rows.size()]);
     const std::string valid = utf8_replace_invalid(text);
     size_t at = 0;
-    one.split(valid, [&](std::string_view piece) {
-        expect(!piece.empty() && piece.data() == valid.data() + at, "pieces in order");
-        at += piece.size();
-        expect(is_utf8(piece), "pieces are of whole characters");
+    one.split(valid, [&](std::string_view pretoken) {
+        expect(!pretoken.empty() && pretoken.data() == valid.data() + at, "pre-tokens in order");
+        at += pretoken.size();
+        expect(is_utf8(pretoken), "pre-tokens are of whole characters");
         return true;
     });
-    expect(at == valid.size(), "pieces are the text");
+    expect(at == valid.size(), "pre-tokens are the text");
     attempt([&] { return static_cast<int>(parse_split_expression(text).kind); });
 }
 

@@ -73,7 +73,7 @@ TEST_P(WriterTest, RoundTrips) {
         if (alignment != kDefaultAlignment) writer.add("general.alignment", alignment);
         writer.add_tensor("vector", TSR_TYPE_F32, kVector);
         writer.add_tensor("cube", TSR_TYPE_Q4_0, kCube);
-        // In pieces that do not end where tensors do.
+        // In writes that do not end where tensors do.
         std::vector<std::byte> all = first;
         all.insert(all.end(), second.begin(), second.end());
         for (size_t at = 0; at < all.size(); at += 7)

@@ -376,7 +376,7 @@ TEST_F(FitTest, SpeedFallsWithDepthAndRisesWithTheMachine) {
     EXPECT_GT(slow[0].prompt, slow[0].generation);
 }
 
-// Pieces of a prompt follow each other as fast as the busiest card computes one, where cards alone compute.
+// Chunks of a prompt follow each other as fast as the busiest card computes one, where cards alone compute.
 TEST_F(FitTest, PromptsOverSeveralCardsArePredictedAsAPipeline) {
     const std::initializer_list<DeviceDescription> cards = {card("CUDA0", "RTX 3090", kRoom),
                                                             card("CUDA1", "RTX 3090", kRoom)};

@@ -140,13 +140,13 @@ TEST_F(Steps, NothingIsMadeOnADeviceAfterLoading) {
     EXPECT_EQ(failures().allocated_bytes("SIM0"), bytes);
 }
 
-TEST_F(Steps, PiecesOfAPromptAreUnderWayOnSeveralCardsAtOnce) {
+TEST_F(Steps, ChunksOfAPromptAreUnderWayOnSeveralCardsAtOnce) {
     load({}, {});
     const std::vector<Token> prompt = tokens(230, 5);
     const Logits wanted = prefill(prompt);
     load({"SIM0", "SIM1"}, {{"blk\\.[01]\\.|token_embd", "SIM0"}, {".*", "SIM1"}});
     EXPECT_EQ(engine().plan().step.slots, 3u);
-    // Eight pieces. The host submits the third before it has waited for anything.
+    // Eight chunks. The host submits the third before it has waited for anything.
     uint64_t waits_before_third = UINT64_MAX;
     const auto row = engine().prefill(engine().cache().create(), prompt, [&](size_t done, size_t) {
         if (done == 96)

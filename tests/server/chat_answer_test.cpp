@@ -1,4 +1,4 @@
-// What a client receives of an answer with reasoning and tool calls, in one piece and as a stream.
+// What a client receives of an answer with reasoning and tool calls, whole and as a stream.
 #include "apps/server/dialects/openai/chat_answer.hpp"
 
 #include "tests/server/received.hpp"
@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 struct Played {
     std::shared_ptr<Received> received = std::make_shared<Received>();
-    json::object message;   // of the answer in one piece
+    json::object message;   // of the answer that is not streamed
     json::object streamed;  // the same, put together from the stream's deltas
     std::string finish, streamed_finish;
 };
@@ -25,7 +25,7 @@ void add(json::object& to, std::string_view key, std::string_view text) {
     value.as_string().append(json::string_view(text.data(), text.size()));
 }
 
-Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& pieces, bool one_call = false) {
+Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& deltas, bool one_call = false) {
     Played played;
     const auto model = std::make_shared<ServedModel>();
     for (const bool stream : {false, true}) {
@@ -34,7 +34,7 @@ Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& pie
         form.stream = stream;
         const auto answer =
             std::make_shared<ChatAnswer>(received, model, form, ChatForm{.syntax = syntax, .one_call = one_call});
-        for (const std::string& piece : pieces) answer->on_token(0, {{}, piece}, {});
+        for (const std::string& delta : deltas) answer->on_token(0, {{}, delta}, {});
         session::Answer end;
         end.reason = session::FinishReason::kEndOfText;
         answer->on_finish(0, end);

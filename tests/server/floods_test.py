@@ -49,11 +49,11 @@ def ask(server, source, method=b"GET", path=b"/health", body=b"", headers=b"", t
         return 0
 
 
-def pour(connection, head, piece, most):
-    """Sends `head`, then `piece` again and again until the other end answers or ends the connection; how much it took, and its answer.
+def pour(connection, head, pattern, most):
+    """Sends `head`, then `pattern` again and again until the other end answers or ends the connection; how much it took, and its answer.
     Who neither reads, nor answers, nor closes within the connection's time limit fails the test."""
     answer, sent = b"", 0
-    block = piece * (65536 // len(piece) + 1)
+    block = pattern * (65536 // len(pattern) + 1)
     try:
         connection.sendall(head)
         while sent < most and not answer:
@@ -81,12 +81,12 @@ def gives_back(server, most):
 class Endless(unittest.TestCase):
     """Bytes that belong to no body."""
 
-    def flood(self, head, piece, most=64 * MIB):
-        """Sends `piece` again and again until the server ends the connection; how much it took."""
+    def flood(self, head, pattern, most=64 * MIB):
+        """Sends `pattern` again and again until the server ends the connection; how much it took."""
         with RunningServer() as server:
             before = resident(server)
             with connect(server) as connection:
-                sent, answer = pour(connection, head, piece, most)
+                sent, answer = pour(connection, head, pattern, most)
                 grown = resident(server) - before
             self.assertLess(grown, 8 * MIB)
             self.assertEqual(server.request("GET", "/health")[0], 200)
@@ -105,8 +105,8 @@ class Endless(unittest.TestCase):
                 other.sendall(b"HTTP/1.1 431 Too Large\r\n\r\n")
                 pour(connection, b"GET / HTTP/1.1\r\n", b"y" * 1000, 64 * MIB)
 
-    def refused(self, head, piece):
-        sent, answer = self.flood(head, piece)
+    def refused(self, head, pattern):
+        sent, answer = self.flood(head, pattern)
         self.assertLess(sent, 8 * MIB)
         # The system may drop the answer where bytes come that nobody reads.
         self.assertRegex(answer, rb"^(HTTP/1.1 4\d\d |$)")
@@ -344,7 +344,7 @@ class Cost(unittest.TestCase):
         "a text of many words": (b"/tokenize", b'{"content":"' + b"a b" * (10 * MIB) + b'"}'),
         "many tokens to write": (b"/detokenize", b'{"tokens":[' + b"300," * (8 * MIB) + b"5]}"),
         "a prompt of many tokens": (b"/completion", b'{"prompt":[' + b"5," * (8 * MIB) + b"5]}"),
-        "a prompt in many pieces": (b"/completion", b'{"prompt":[' + b'5,"a b",' * (4 * MIB) + b"5]}"),
+        "a prompt of many parts": (b"/completion", b'{"prompt":[' + b'5,"a b",' * (4 * MIB) + b"5]}"),
         "many long prompts": (b"/v1/completions", b'{"prompt":[' + b",".join([b'"' + b"a b" * 100000 + b'"'] * 128) + b"]}"),
         "many prompts of tokens": (b"/v1/completions", b'{"prompt":[' + b",".join([b"[" + b"5," * 60000 + b"5]"] * 128) + b"]}"),
     }
@@ -485,8 +485,8 @@ class Places(unittest.TestCase):
 
     def test_answers_that_are_not_read(self):
         with RunningServer("--held-limit", "20") as server, contextlib.ExitStack() as stack:
-            piece = server.request("POST", "/tokenize", {"content": " diciotto", "parse_special": False})[1]["tokens"]
-            tokens = json.dumps({"tokens": piece * (12 * MIB // 9)}).encode()
+            tokens = server.request("POST", "/tokenize", {"content": " diciotto", "parse_special": False})[1]["tokens"]
+            tokens = json.dumps({"tokens": tokens * (12 * MIB // 9)}).encode()
             for _ in range(3):
                 slow = stack.enter_context(connect(server, "127.0.1.1", 4096))
                 slow.sendall(POST % b"/detokenize" + b"Content-Length: %d\r\n\r\n" % len(tokens) + tokens)

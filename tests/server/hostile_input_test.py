@@ -315,8 +315,8 @@ class Memory(unittest.TestCase):
         with RunningServer("--held-limit", "16") as server:
             # More than the system's buffers hold.
             word = " diciotto"
-            piece = server.request("POST", "/tokenize", {"content": word, "parse_special": False})[1]["tokens"]
-            tokens = json.dumps({"tokens": piece * (12 * mebibyte // len(word))}).encode()
+            ids = server.request("POST", "/tokenize", {"content": word, "parse_special": False})[1]["tokens"]
+            tokens = json.dumps({"tokens": ids * (12 * mebibyte // len(word))}).encode()
             connection = socket.socket()
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.connect(("127.0.0.1", server.port))
@@ -326,7 +326,7 @@ class Memory(unittest.TestCase):
             # Whoever does not read goes.
             self.assertEqual(server.request("POST", "/detokenize", tokens)[0], 200)
             server.wait_for_metric("http_unread_bytes", lambda value: value < mebibyte)
-            self.assertEqual(server.request("POST", "/detokenize", {"tokens": piece})[0], 200)
+            self.assertEqual(server.request("POST", "/detokenize", {"tokens": ids})[0], 200)
             connection.close()
             server.wait_for_metric("http_unread_bytes", lambda value: value == 0)
             self.assertEqual(server.request("POST", "/detokenize", tokens)[0], 200)

@@ -297,7 +297,7 @@ class WithAServer(Page):
         cases = json.loads(pathlib.Path(__file__).with_name("page_markdown.json").read_text())
         for case in cases:
             found = self.browser.execute_async_script("""
-                const [text, pieces, done] = arguments;
+                const [text, deltas, done] = arguments;
                 import('./markdown.js').then(({MarkdownView}) => {
                     const shape = (node) => node.nodeType === 3 ? node.data : node.classList.contains('code-head') ? '' :
                         '<' + node.tagName.toLowerCase() + (node.start > 1 ? ' ' + node.start : '') + '>' +
@@ -305,7 +305,7 @@ class WithAServer(Page):
                     const root = document.createElement('div');
                     const view = new MarkdownView(root);
                     // As a stream brings it; what remains must be the same as all at once.
-                    for (let i = 0; pieces && i < text.length; ++i) view.set(text.slice(0, i));
+                    for (let i = 0; deltas && i < text.length; ++i) view.set(text.slice(0, i));
                     view.set(text);
                     done([...root.childNodes].map(shape).join(''));
                 }).catch((error) => done(String(error)));""", case["text"], True)

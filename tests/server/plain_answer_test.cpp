@@ -1,4 +1,4 @@
-// Answers of /completion in one piece: which fields they have, and on whose thread they are made.
+// Answers of /completion that are not streamed: which fields they have, and on whose thread they are made.
 #include "apps/server/dialects/llama/plain_answer.hpp"
 
 #include "apps/server/api_error.hpp"

@@ -161,7 +161,7 @@ class Load:
             writer.close()
 
     async def slow_sender(self):
-        """A request that is in order, in pieces of a few bytes."""
+        """A request that is in order, sent a few bytes at a time."""
         reader, writer = await self.connect()
         try:
             body = json.dumps({"prompt": "a", "n_predict": 2}).encode()
@@ -199,8 +199,8 @@ class Load:
         if not hasattr(self, "many_tokens"):
             self.many_tokens = b""
             text = (await self.ask("POST", "/tokenize", {"content": " diciotto", "parse_special": False}, "blue-key"))[1]
-            piece = json.loads(text[text.index(b"\r\n\r\n") + 4:])["tokens"]
-            self.many_tokens = json.dumps({"tokens": piece * (5 * MIB // 9)}, separators=(",", ":")).encode()
+            ids = json.loads(text[text.index(b"\r\n\r\n") + 4:])["tokens"]
+            self.many_tokens = json.dumps({"tokens": ids * (5 * MIB // 9)}, separators=(",", ":")).encode()
         status, answer = await self.ask("POST", "/detokenize", self.many_tokens[:4 * MIB], wait=2, small=True)
         return "unread " + status, answer
 

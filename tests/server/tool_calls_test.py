@@ -53,7 +53,7 @@ class ToolCalls(unittest.TestCase):
 
     def test_a_streamed_call(self):
         content, name, arguments, ids, finish = "", "", "", set(), None
-        pieces = 0
+        deltas = 0
         for chunk in self.ask([QUESTION], stream=True):
             for choice in chunk.choices:
                 content += choice.delta.content or ""
@@ -64,10 +64,10 @@ class ToolCalls(unittest.TestCase):
                         ids.add(call.id)
                     name += call.function.name or ""
                     arguments += call.function.arguments or ""
-                    pieces += bool(call.function.arguments)
+                    deltas += bool(call.function.arguments)
         self.assertEqual((content, name, finish, len(ids)), ("Let me look.", "get_weather", "tool_calls", 1))
         self.assertEqual(json.loads(arguments), {"city": "Paris"})
-        self.assertGreater(pieces, 1, "arguments came in one piece, though the model wrote several")
+        self.assertGreater(deltas, 1, "arguments came in one delta, though the model wrote several")
 
     def test_the_clients_own_helper(self):
         with self.client.beta.chat.completions.stream(model="any", messages=[QUESTION], tools=[TOOL]) as stream:

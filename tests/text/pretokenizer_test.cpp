@@ -25,8 +25,8 @@ TEST_P(Splits, EqualThoseOfThePublishedExpressions) {
     ASSERT_EQ(recorded.as_array().size(), golden_texts().size());
     for (size_t i = 0; i < golden_texts().size(); ++i) {
         std::vector<int64_t> lengths;
-        for (const std::string_view piece : pretokenizer.split(golden_texts()[i]))
-            lengths.push_back(static_cast<int64_t>(piece.size()));
+        for (const std::string_view pretoken : pretokenizer.split(golden_texts()[i]))
+            lengths.push_back(static_cast<int64_t>(pretoken.size()));
         EXPECT_EQ(lengths, boost::json::value_to<std::vector<int64_t>>(recorded.at(i)))
             << "text " << i << ": " << boost::json::serialize(boost::json::string(golden_texts()[i]));
     }
@@ -42,7 +42,7 @@ TEST_P(Splits, LongTextsTakeLinearTime) {
         while (text.size() < kSize) text += unit;
         text += "x";
         size_t total = 0;
-        for (const std::string_view piece : pretokenizer.split(text)) total += piece.size();
+        for (const std::string_view pretoken : pretokenizer.split(text)) total += pretoken.size();
         EXPECT_EQ(total, text.size());
     }
 }
@@ -246,7 +246,7 @@ TEST(SplitExpression, MatchesAsABacktrackingEngineDoes) {
     EXPECT_THAT(split("(?:a+)+$", std::string(64, 'a') + "b"), testing::SizeIs(1));
 }
 
-TEST(Pretokenizer, EmptyTextHasNoPieces) {
+TEST(Pretokenizer, EmptyTextHasNoPretokens) {
     EXPECT_TRUE(Pretokenizer({{"a"}}).split("").empty());
 }
 

@@ -37,11 +37,11 @@ Events joined(const Events& events) {
     return all;
 }
 
-Events parse(const ReplySyntax& syntax, const std::vector<std::string_view>& pieces) {
+Events parse(const ReplySyntax& syntax, const std::vector<std::string_view>& cuts) {
     ReplyParser parser(syntax);
     Events events;
-    for (const std::string_view piece : pieces) {
-        parser.push(piece, events);
+    for (const std::string_view cut : cuts) {
+        parser.push(cut, events);
         for (const ReplyEvent& one : events) EXPECT_FALSE(one.text.empty());
     }
     parser.finish(events);
@@ -539,23 +539,23 @@ TEST_P(Samples, EverySplit) {
 }
 
 TEST_P(Samples, EveryByteAlone) {
-    std::vector<std::string_view> pieces;
+    std::vector<std::string_view> cuts;
     for (size_t at = 0; at < GetParam().text.size(); ++at)
-        pieces.push_back(std::string_view(GetParam().text).substr(at, 1));
-    EXPECT_EQ(parse(GetParam().syntax, pieces), GetParam().expected);
+        cuts.push_back(std::string_view(GetParam().text).substr(at, 1));
+    EXPECT_EQ(parse(GetParam().syntax, cuts), GetParam().expected);
 }
 
 TEST_P(Samples, RandomSplits) {
     std::mt19937 random(7);
     const std::string_view text = GetParam().text;
     for (int i = 0; i < 100; ++i) {
-        std::vector<std::string_view> pieces;
+        std::vector<std::string_view> cuts;
         for (size_t at = 0; at < text.size();) {
             const size_t length = random() % 9;
-            pieces.push_back(text.substr(at, length));
+            cuts.push_back(text.substr(at, length));
             at += length;
         }
-        ASSERT_EQ(parse(GetParam().syntax, pieces), GetParam().expected);
+        ASSERT_EQ(parse(GetParam().syntax, cuts), GetParam().expected);
     }
 }
 
@@ -567,9 +567,9 @@ TEST_P(Samples, EverySyntaxAndLengthWholeAsInBytes) {
                 .reasoning = begun, .begins_in_reasoning = begun, .tools = static_cast<ToolSyntax>(tools)};
             for (size_t length = 0; length <= GetParam().text.size(); length += 3) {
                 const std::string_view text = std::string_view(GetParam().text).substr(0, length);
-                std::vector<std::string_view> pieces;
-                for (size_t at = 0; at < length; ++at) pieces.push_back(text.substr(at, 1));
-                ASSERT_EQ(parse(syntax, {text}), parse(syntax, pieces)) << tools << " " << text;
+                std::vector<std::string_view> cuts;
+                for (size_t at = 0; at < length; ++at) cuts.push_back(text.substr(at, 1));
+                ASSERT_EQ(parse(syntax, {text}), parse(syntax, cuts)) << tools << " " << text;
             }
         }
     }
@@ -658,7 +658,7 @@ TEST(ReplyParser, ArgumentsArePassedOnWhileTheyAreWritten) {
 // What is never decided, a byte at a time: quadratic work would take minutes.
 TEST(ReplyParser, IsLinear) {
     constexpr size_t kBytes = 400'000;
-    for (const auto& [tools, begin, piece] : std::vector<std::tuple<ToolSyntax, std::string, std::string>>{
+    for (const auto& [tools, begin, cut] : std::vector<std::tuple<ToolSyntax, std::string, std::string>>{
              {ToolSyntax::kHermes, "<tool_call>{\"arguments\": [", "\"x\", "},
              {ToolSyntax::kHermes, "<tool_call>{\"name\": \"", "x"},
              {ToolSyntax::kHermes, "<tool_call>", "\n"},
@@ -682,12 +682,12 @@ TEST(ReplyParser, IsLinear) {
              {ToolSyntax::kDeepSeekV32, "", "\n"},
              {ToolSyntax::kDeepSeekV32, "<" TSR_DSML "function_calls><" TSR_DSML "invoke name=\"", "x"}}) {
         std::string text = begin;
-        while (text.size() < kBytes) text += piece;
-        std::vector<std::string_view> pieces;
-        for (size_t at = 0; at < text.size(); ++at) pieces.push_back(std::string_view(text).substr(at, 1));
+        while (text.size() < kBytes) text += cut;
+        std::vector<std::string_view> cuts;
+        for (size_t at = 0; at < text.size(); ++at) cuts.push_back(std::string_view(text).substr(at, 1));
         ReplyParser parser(calls(tools));
         Events events;
-        for (const std::string_view one : pieces) parser.push(one, events);
+        for (const std::string_view one : cuts) parser.push(one, events);
         parser.finish(events);
         size_t bytes = 0;
         for (const ReplyEvent& one : events) bytes += one.text.size();

@@ -1,5 +1,5 @@
 // Cuts standard input as a pre-tokenizer does, for pretokenizers_test.py: `split_text NAME` writes the numbers of bytes
-// of the pieces, as 32-bit integers of this machine. `split_text --names` lists the first name of every row.
+// of the pre-tokens, as 32-bit integers of this machine. `split_text --names` lists the first name of every row.
 #include "core/base/error.hpp"
 #include "core/text/pretokenizer.hpp"
 #include "core/text/utf8.hpp"
@@ -20,8 +20,8 @@ int main(int argc, char** argv) try {
     if (utf8_valid_prefix(text) != text.size()) return 3;
     const PretokenizerRow* const row = find_pretokenizer(name);
     if (!row) return 4;
-    Pretokenizer(row->steps).split(text, [](std::string_view piece) {
-        const auto size = static_cast<uint32_t>(piece.size());
+    Pretokenizer(row->steps).split(text, [](std::string_view pretoken) {
+        const auto size = static_cast<uint32_t>(pretoken.size());
         std::cout.write(reinterpret_cast<const char*>(&size), sizeof size);
         return true;
     });

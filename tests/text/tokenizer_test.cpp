@@ -289,7 +289,7 @@ TEST(SentencePiece, WithoutBytesUnknownOrAnError) {
     EXPECT_THROW(Tokenizer(data).encode("x"), Error);
     data.unk = 0;
     EXPECT_THAT(Tokenizer(data).encode("abx"), ElementsAre(1, 4, 0));
-    // A piece of type "unused" is put together and taken apart again.
+    // A token of type "unused" is put together and taken apart again.
     data.types[4] = TokenType::kUnused;
     EXPECT_THAT(Tokenizer(data).encode("ab"), ElementsAre(1, 2, 3));
 }

@@ -588,8 +588,8 @@ Value filter_urlencode(const Value& value, Arguments& arguments, Budget& budget)
     const Text text = soft_text(value, budget);
     budget.text(3 * text.size());
     Marked made;
-    text.pieces([&](std::string_view piece, bool content) {
-        for (const char c : piece) {
+    text.runs([&](std::string_view run, bool content) {
+        for (const char c : run) {
             const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
                                std::string_view("_.-~/").find(c) != std::string_view::npos;
             made.add(plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c)), content);

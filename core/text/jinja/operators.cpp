@@ -444,8 +444,8 @@ int64_t length_of(const Value& value, Budget& budget) {
 Text escaped(const Text& text, Budget& budget) {
     Marked made;
     budget.text(text.size());
-    text.pieces([&](std::string_view piece, bool content) {
-        for (const char& c : piece) {
+    text.runs([&](std::string_view run, bool content) {
+        for (const char& c : run) {
             const std::string_view to = c == '&'    ? "&amp;"
                                         : c == '<'  ? "&lt;"
                                         : c == '>'  ? "&gt;"

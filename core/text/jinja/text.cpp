@@ -16,7 +16,7 @@ void Marked::add(std::string_view text, bool content) {
 }
 
 void Marked::add(const Text& text) {
-    text.pieces([&](std::string_view piece, bool content) { add(piece, content); });
+    text.runs([&](std::string_view run, bool content) { add(run, content); });
 }
 
 Text Text::content(std::string text) {

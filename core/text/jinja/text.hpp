@@ -42,9 +42,9 @@ class Text {
     // Appends, in place if nobody else has the text. Returns how many bytes were copied.
     size_t append(const Text& more);
 
-    // Calls piece(std::string_view, bool content) for the text from its start to its end.
-    template <typename Piece>
-    void pieces(const Piece& piece) const {
+    // Calls run(std::string_view, bool content) for the text from its start to its end.
+    template <typename Run>
+    void runs(const Run& run) const {
         const std::string_view all = view();
         size_t at = 0;
         for (size_t i = owner_ ? first_range() : 0; owner_ && i < owner_->contents.size(); ++i) {
@@ -52,11 +52,11 @@ class Text {
             if (range.begin >= begin_ + length_) break;
             const size_t begin = range.begin < begin_ ? 0 : range.begin - begin_;
             const size_t end = range.end - begin_ < length_ ? range.end - begin_ : length_;
-            if (begin > at) piece(all.substr(at, begin - at), false);
-            piece(all.substr(begin, end - begin), true);
+            if (begin > at) run(all.substr(at, begin - at), false);
+            run(all.substr(begin, end - begin), true);
             at = end;
         }
-        if (at < all.size()) piece(all.substr(at), false);
+        if (at < all.size()) run(all.substr(at), false);
     }
     // Of the byte at `place`.
     bool is_content(size_t place) const noexcept;

@@ -62,11 +62,11 @@ void write_quoted(Writer& out, const Text& text) {
     out.budget().scan(all);
     const char quote = all.find('\'') != all.npos && all.find('"') == all.npos ? '"' : '\'';
     out.own({&quote, 1});
-    text.pieces([&](std::string_view piece, bool content) {
-        while (!piece.empty()) {
-            const Utf8Step step = utf8_step(piece);
-            const std::string_view character = piece.substr(0, step.length);
-            piece.remove_prefix(step.length);
+    text.runs([&](std::string_view run, bool content) {
+        while (!run.empty()) {
+            const Utf8Step step = utf8_step(run);
+            const std::string_view character = run.substr(0, step.length);
+            run.remove_prefix(step.length);
             const char c = character.front();
             if (step.kind != Utf8Kind::kValid) {
                 out.add(character, content);
@@ -245,9 +245,9 @@ class JsonWriter {
 
     void quoted(const Text& text) {
         out_.own("\"");
-        text.pieces([&](std::string_view piece, bool content) {
+        text.runs([&](std::string_view run, bool content) {
             std::string escaped;
-            append_json_characters(escaped, piece);
+            append_json_characters(escaped, run);
             out_.add(style_.ascii ? in_ascii(escaped) : escaped, content);
         });
         out_.own("\"");

@@ -35,12 +35,12 @@ SIMT_DEVICE Shared divide(unsigned char* memory, const Attention& p) {
 
 // Rows of `n` elements, which begin at element `offset` of `count` tokens of the cache, to the tile.
 SIMT_DEVICE void load_tile(const Shared& s, int type, const char* first, int64_t stride, int offset, int n, int count) {
-    const int pieces = (n + kPiece - 1) / kPiece;
-    for (int i = static_cast<int>(thread_index().x); i < count * pieces; i += kThreads) {
-        const int token = i / pieces, piece = i % pieces;
-        float* to = s.tile + token * s.tile_row + padded(piece * kPiece);
-        decode_piece(type, first + token * stride, offset + piece * kPiece, minimum(kPiece, n - piece * kPiece),
-                     [&](int e, float value) { to[e] = value; });
+    const int blocks = (n + kCacheBlock - 1) / kCacheBlock;
+    for (int i = static_cast<int>(thread_index().x); i < count * blocks; i += kThreads) {
+        const int token = i / blocks, block = i % blocks;
+        float* to = s.tile + token * s.tile_row + padded(block * kCacheBlock);
+        decode_cached_block(type, first + token * stride, offset + block * kCacheBlock,
+                            minimum(kCacheBlock, n - block * kCacheBlock), [&](int e, float value) { to[e] = value; });
     }
 }
 

@@ -1,4 +1,4 @@
-// Rows of the cache, in pieces of 32 elements, of any type that can be cached.
+// Rows of the cache, in blocks of 32 elements (of plain types, too), of any type that can be cached.
 #pragma once
 
 #include "cache.hpp"
@@ -9,16 +9,16 @@
 
 namespace tessera::cuda_kernels {
 
-inline constexpr int kPiece = 32;
+inline constexpr int kCacheBlock = 32;
 
-// X(id, Name): types whose blocks hold one piece.
+// X(id, Name): types whose blocks are these.
 #define TESSERA_CACHED_BLOCKS(X) \
     X(Q8_0, Q8_0) X(Q6_0, Q6_0) X(Q5_0, Q5_0) X(Q5_1, Q5_1) X(Q4_0, Q4_0) X(Q4_1, Q4_1) X(IQ4_NL, Iq4Nl)
 
-// Calls store(i, value) for `count` elements of a row, kPiece at most, from element `first` on: a multiple of kPiece in
-// a type with blocks.
+// Calls store(i, value) for `count` elements of a row, kCacheBlock at most, from element `first` on: a multiple of
+// kCacheBlock in a type with blocks.
 template <class Store>
-SIMT_DEVICE void decode_piece(int type, const char* row, int first, int count, Store&& store) {
+SIMT_DEVICE void decode_cached_block(int type, const char* row, int first, int count, Store&& store) {
     switch (type) {
         case TSR_TYPE_F32: {
             const auto* from = reinterpret_cast<const float*>(row) + first;
@@ -35,12 +35,12 @@ SIMT_DEVICE void decode_piece(int type, const char* row, int first, int count, S
             for (int i = 0; i < count; ++i) store(i, simt::to_float(from[i]));
             return;
         }
-#define TESSERA_DECODE(id, Name)                                                                     \
-    case TSR_TYPE_##id: {                                                                            \
-        float values[kPiece];                                                                        \
-        formats::decode(reinterpret_cast<const formats::Block##Name*>(row)[first / kPiece], values); \
-        for (int i = 0; i < kPiece; ++i) store(i, values[i]);                                        \
-        return;                                                                                      \
+#define TESSERA_DECODE(id, Name)                                                                          \
+    case TSR_TYPE_##id: {                                                                                 \
+        float values[kCacheBlock];                                                                        \
+        formats::decode(reinterpret_cast<const formats::Block##Name*>(row)[first / kCacheBlock], values); \
+        for (int i = 0; i < kCacheBlock; ++i) store(i, values[i]);                                        \
+        return;                                                                                           \
     }
             TESSERA_CACHED_BLOCKS(TESSERA_DECODE)
 #undef TESSERA_DECODE
@@ -50,11 +50,11 @@ SIMT_DEVICE void decode_piece(int type, const char* row, int first, int count, S
 }
 
 // Of a type with blocks.
-SIMT_DEVICE void encode_piece(int type, const float* from, char* row, int piece) {
+SIMT_DEVICE void encode_cached_block(int type, const float* from, char* row, int block) {
     switch (type) {
 #define TESSERA_ENCODE(id, Name)                                                    \
     case TSR_TYPE_##id:                                                             \
-        formats::encode(from, reinterpret_cast<formats::Block##Name*>(row)[piece]); \
+        formats::encode(from, reinterpret_cast<formats::Block##Name*>(row)[block]); \
         return;
         TESSERA_CACHED_BLOCKS(TESSERA_ENCODE)
 #undef TESSERA_ENCODE

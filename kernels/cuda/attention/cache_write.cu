@@ -1,30 +1,30 @@
-// cache_write: a thread a piece of 32 elements.
+// cache_write: a thread a block of 32 elements.
 #include "cache_rows.hpp"
 #include "../overlap.hpp"
 
 namespace tessera::cuda_kernels {
 namespace {
 
-// A piece of a plain type in registers: all of it is read before it is known where it goes.
-SIMT_DEVICE void read_piece(const float* from, int count, float (&values)[kPiece]) {
+// 32 elements of a plain type in registers: all of it is read before it is known where it goes.
+SIMT_DEVICE void read_block(const float* from, int count, float (&values)[kCacheBlock]) {
     SIMT_UNROLL
-    for (int i = 0; i < kPiece; ++i) values[i] = i < count ? from[i] : 0.f;
+    for (int i = 0; i < kCacheBlock; ++i) values[i] = i < count ? from[i] : 0.f;
 }
 template <class T, class Convert>
-SIMT_DEVICE void write_as(const float (&values)[kPiece], int count, char* row, int piece, Convert&& convert) {
-    T* const to = reinterpret_cast<T*>(row) + piece * kPiece;
+SIMT_DEVICE void write_as(const float (&values)[kCacheBlock], int count, char* row, int block, Convert&& convert) {
+    T* const to = reinterpret_cast<T*>(row) + block * kCacheBlock;
     SIMT_UNROLL
-    for (int i = 0; i < kPiece; ++i) {
+    for (int i = 0; i < kCacheBlock; ++i) {
         if (i < count) to[i] = convert(values[i]);
     }
 }
-SIMT_DEVICE void write_piece(int type, const float (&values)[kPiece], int count, char* row, int piece) {
+SIMT_DEVICE void write_block(int type, const float (&values)[kCacheBlock], int count, char* row, int block) {
     if (type == TSR_TYPE_F32) {
-        write_as<float>(values, count, row, piece, [](float v) { return v; });
+        write_as<float>(values, count, row, block, [](float v) { return v; });
     } else if (type == TSR_TYPE_F16) {
-        write_as<uint16_t>(values, count, row, piece, [](float v) { return formats::f32_to_f16(v); });
+        write_as<uint16_t>(values, count, row, block, [](float v) { return formats::f32_to_f16(v); });
     } else {
-        write_as<uint16_t>(values, count, row, piece, [](float v) { return formats::f32_to_bf16(v); });
+        write_as<uint16_t>(values, count, row, block, [](float v) { return formats::f32_to_bf16(v); });
     }
 }
 
@@ -33,27 +33,27 @@ SIMT_DEVICE void write_piece(int type, const float (&values)[kPiece], int count,
 
 using namespace tessera::cuda_kernels;
 
-// Grid: x the pieces of a row by kCacheWriteThreads, y the maximum of rows or fewer.
+// Grid: x the blocks of a row by kCacheWriteThreads, y the maximum of rows or fewer.
 SIMT_KERNEL(kCacheWriteThreads, 4) cache_write(CacheWrite p) {
     using namespace simt;
     const RowRange range = awaited_rows(p.rows);
-    const int piece = static_cast<int>(block_index().x * kCacheWriteThreads + thread_index().x);
-    if (piece * kPiece >= p.n) return;
+    const int block = static_cast<int>(block_index().x * kCacheWriteThreads + thread_index().x);
+    if (block * kCacheBlock >= p.n) return;
     const bool is_plain = p.type == TSR_TYPE_F32 || p.type == TSR_TYPE_F16 || p.type == TSR_TYPE_BF16;
     for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
          row += static_cast<int>(grid_size().y)) {
-        const float* from = at<float>(p.x, row * p.x_row) + piece * kPiece;
-        const int count = minimum(kPiece, p.n - piece * kPiece);
-        float values[kPiece] = {};
-        if (is_plain) read_piece(from, count, values);
+        const float* from = at<float>(p.x, row * p.x_row) + block * kCacheBlock;
+        const int count = minimum(kCacheBlock, p.n - block * kCacheBlock);
+        float values[kCacheBlock] = {};
+        if (is_plain) read_block(from, count, values);
         const int position = *at<int32_t>(p.positions, row * p.position);
         const int page = page_of(p.pages, position, *at<int32_t>(p.sequences, row * p.sequence));
         if (page < 0) continue;
         auto* to = at<char>(p.cache, page * p.page + position % kPageTokens * p.token);
         if (is_plain) {
-            write_piece(p.type, values, count, to, piece);
+            write_block(p.type, values, count, to, block);
         } else {
-            encode_piece(p.type, from, to, piece);
+            encode_cached_block(p.type, from, to, block);
         }
     }
 }

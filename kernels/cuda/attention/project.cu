@@ -1,5 +1,5 @@
 // The projected form of attention: weights of any type as rows of floats, and keys and values in f32.
-#include "../formats/piece.hpp"
+#include "../formats/sub_block.hpp"
 #include "project_rows.hpp"
 #include "raw_rows.hpp"
 
@@ -9,17 +9,17 @@ namespace {
 using namespace simt;
 
 // 16 elements of a row of any type.
-SIMT_DEVICE void decode_weights(int type, const char* row, int piece, float* to) {
+SIMT_DEVICE void decode_weights(int type, const char* row, int sub_block, float* to) {
     switch (type) {
 #define TESSERA_FLOATS(id, Name)                                                                \
     case TSR_TYPE_##id:                                                                         \
-        for (int i = 0; i < 16; ++i) to[i] = float_element<TSR_TYPE_##id>(row, piece * 16 + i); \
+        for (int i = 0; i < 16; ++i) to[i] = float_element<TSR_TYPE_##id>(row, sub_block * 16 + i); \
         return;
         TSR_FLOAT_TYPES(TESSERA_FLOATS)
 #undef TESSERA_FLOATS
 #define TESSERA_BLOCKS(id, Name)                                                 \
     case TSR_TYPE_##id: {                                                        \
-        const Piece p = Format<TSR_TYPE_##id>::load(row, piece);                 \
+        const SubBlock p = Format<TSR_TYPE_##id>::load(row, sub_block);                 \
         SIMT_UNROLL                                                              \
         for (int i = 0; i < 16; ++i) to[i] = value_of(p, p.codes[i / 4], i % 4); \
         return;                                                                  \
@@ -106,8 +106,8 @@ SIMT_KERNEL(kWeightThreads, 4) projection_weights(ProjectionWeights p) {
     const char* from = i < p.nk ? at<char>(p.wk, i * p.wk_row + head * p.wk_head)
                                 : at<char>(p.wv, (i - p.nk) * p.wv_row + head * p.wv_head);
     const int type = i < p.nk ? p.wk_type : p.wv_type;
-    for (int piece = thread; piece < p.latent / 16; piece += kWeightThreads)
-        decode_weights(type, from, piece, row + piece * 16);
+    for (int sub_block = thread; sub_block < p.latent / 16; sub_block += kWeightThreads)
+        decode_weights(type, from, sub_block, row + sub_block * 16);
     sync_block();
     float scale = 1;
     if (p.hadamard) {

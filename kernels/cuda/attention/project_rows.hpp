@@ -35,18 +35,18 @@ SIMT_DEVICE T* projected(const Projection& p, const LatentPage& page, int token,
 // The last elements of each key, those of the latent row as they are; by the blocks past the outputs, a head each.
 template <class T, class Convert>
 SIMT_DEVICE void copy_unprojected(const Projection& p, const LatentPage& page, int head, Convert&& convert) {
-    const int pieces = (p.unprojected + kPiece - 1) / kPiece, dk = p.nk + p.unprojected;
-    for (int i = static_cast<int>(simt::thread_index().x); i < page.count * pieces;
+    const int blocks = (p.unprojected + kCacheBlock - 1) / kCacheBlock, dk = p.nk + p.unprojected;
+    for (int i = static_cast<int>(simt::thread_index().x); i < page.count * blocks;
          i += static_cast<int>(simt::block_size().x)) {
-        const int token = i / pieces, piece = i % pieces;
+        const int token = i / blocks, block = i % blocks;
         T* to = static_cast<T*>(p.k) + (int64_t{page.first - p.first + token} * p.heads + head) * dk + p.nk;
-        const int count = simt::minimum(kPiece, p.unprojected - piece * kPiece);
+        const int count = simt::minimum(kCacheBlock, p.unprojected - block * kCacheBlock);
         if (page.page < 0) {
-            for (int e = 0; e < count; ++e) to[piece * kPiece + e] = convert(simt::bits_as<float>(0x7FFFFFFFu));
+            for (int e = 0; e < count; ++e) to[block * kCacheBlock + e] = convert(simt::bits_as<float>(0x7FFFFFFFu));
             continue;
         }
-        decode_piece(p.type, latent_row(p, page, token), p.latent + piece * kPiece, count,
-                     [&](int e, float value) { to[piece * kPiece + e] = convert(value); });
+        decode_cached_block(p.type, latent_row(p, page, token), p.latent + block * kCacheBlock, count,
+                            [&](int e, float value) { to[block * kCacheBlock + e] = convert(value); });
     }
 }
 

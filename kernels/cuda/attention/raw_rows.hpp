@@ -2,7 +2,7 @@
 // decodes what has come, so that a product lies between both. Rows are spread over the kRawThreads threads of a block.
 #pragma once
 
-#include "../formats/piece_small.hpp"
+#include "../formats/sub_block_small.hpp"
 #include "../matmul/multiply_f32.hpp"
 #include "cache.hpp"
 
@@ -10,14 +10,14 @@ namespace tessera::cuda_kernels {
 
 inline constexpr int kRawThreads = 128;
 
-// What a thread takes at once: 16 bytes of floats, or a piece of 16 codes.
+// What a thread takes at once: 16 bytes of floats, or a sub-block of 16 codes.
 template <int kType>
 struct RawUnit {
     static constexpr int kElements = 16, kWords = 6;
 
     // Unit number `unit` of a row.
     SIMT_DEVICE static void load(uint32_t* words, const char* row, int unit, bool) {
-        const Piece p = Format<kType>::load(row, unit);
+        const SubBlock p = Format<kType>::load(row, unit);
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) words[i] = p.codes[i];
         words[4] = simt::bits_as<uint32_t>(p.scale);
@@ -25,7 +25,7 @@ struct RawUnit {
     }
     SIMT_DEVICE static void store(float* to, const uint32_t* words) {
         using namespace simt;
-        const Piece p{{words[0], words[1], words[2], words[3]}, bits_as<float>(words[4]), bits_as<float>(words[5])};
+        const SubBlock p{{words[0], words[1], words[2], words[3]}, bits_as<float>(words[4]), bits_as<float>(words[5])};
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) {
             *reinterpret_cast<Float4*>(to + 4 * i) = {value_of(p, p.codes[i], 0), value_of(p, p.codes[i], 1),

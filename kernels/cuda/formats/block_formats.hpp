@@ -6,7 +6,7 @@
 
 namespace tessera::cuda_kernels {
 
-// Whether elements are scale * code + offset rather than scale * code (piece.hpp).
+// Whether elements are scale * code + offset rather than scale * code (sub_block.hpp).
 constexpr bool has_offsets(tsr_type type) {
     bool has = false;
     formats::visit_block_format(type, [&]<class Block>() { has = Block::kOffsets; });

@@ -1,7 +1,7 @@
 // get_rows, convert and transpose: weights of any type, element by element. The type is told at run time, so that the decoding
 // of all types is compiled once for each kernel; neither is where time is spent.
 #include "decode.hpp"
-#include "piece.hpp"
+#include "sub_block.hpp"
 #include "../overlap.hpp"
 
 #include <tessera/formats/encode.hpp>
@@ -11,12 +11,12 @@ namespace {
 
 using namespace simt;
 
-// Piece `piece` of a row of any block format.
-SIMT_DEVICE Piece load_piece(int type, const char* row, int piece) {
+// Sub-block `sub_block` of a row of any block format.
+SIMT_DEVICE SubBlock load_sub_block(int type, const char* row, int sub_block) {
     switch (type) {
 #define TESSERA_LOAD(id, Name) \
     case TSR_TYPE_##id:        \
-        return Format<TSR_TYPE_##id>::load(row, piece);
+        return Format<TSR_TYPE_##id>::load(row, sub_block);
         TSR_BLOCK_TYPES(TESSERA_LOAD)
 #undef TESSERA_LOAD
         default:
@@ -24,7 +24,7 @@ SIMT_DEVICE Piece load_piece(int type, const char* row, int piece) {
     }
 }
 
-SIMT_DEVICE float element_of(const Piece& p, int i) {
+SIMT_DEVICE float element_of(const SubBlock& p, int i) {
     const uint32_t low = i & 4 ? p.codes[1] : p.codes[0], high = i & 4 ? p.codes[3] : p.codes[2];
     return value_of(p, i & 8 ? high : low, i % 4);
 }
@@ -91,9 +91,9 @@ SIMT_KERNEL(kGetRowsThreads, 2) get_rows(GetRows g) {
             for (int i = 0; i < kGetRowsElements; ++i)
                 values[i] = first + i < g.n ? load_float(g.type, at<char>(g.table, id * g.table_row), first + i) : 0;
         } else {
-            const Piece p = load_piece(g.type, at<char>(g.table, id * g.table_row), first / kPieceElements);
+            const SubBlock p = load_sub_block(g.type, at<char>(g.table, id * g.table_row), first / kSubBlockElements);
             SIMT_UNROLL
-            for (int i = 0; i < kGetRowsElements; ++i) values[i] = element_of(p, first % kPieceElements + i);
+            for (int i = 0; i < kGetRowsElements; ++i) values[i] = element_of(p, first % kSubBlockElements + i);
         }
         float* y = at<float>(g.y, row * g.y_row) + first;
         if (first + kGetRowsElements <= g.n && reinterpret_cast<uintptr_t>(y) % 16 == 0) {
@@ -119,7 +119,7 @@ SIMT_KERNEL(kConvertThreads, 2) convert(Convert c) {
         char* to = at<char>(c.to, z % c.batch * c.to_batch + z / c.batch * c.to_outer);
         for (int row = static_cast<int>(block_index().y); row < rows; row += static_cast<int>(grid_size().y)) {
             float values[kConvertElements];
-            Piece p{};
+            SubBlock p{};
             for (int i = 0; i < kConvertElements; ++i) {
                 values[i] = 0;
                 if (i >= count) continue;
@@ -129,8 +129,9 @@ SIMT_KERNEL(kConvertThreads, 2) convert(Convert c) {
                     values[i] = load_float(c.from_type, of_row, source);
                     continue;
                 }
-                if (c.transposed || i % kPieceElements == 0) p = load_piece(c.from_type, of_row, source / kPieceElements);
-                values[i] = element_of(p, source % kPieceElements);
+                if (c.transposed || i % kSubBlockElements == 0)
+                    p = load_sub_block(c.from_type, of_row, source / kSubBlockElements);
+                values[i] = element_of(p, source % kSubBlockElements);
             }
             encode_elements(c.type, values, count, to + row * c.to_row, first);
         }

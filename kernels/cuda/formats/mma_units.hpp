@@ -6,7 +6,7 @@
 // that follow. Activations lie so that what belongs to these is found at once (matmul/column_places.hpp).
 #pragma once
 
-#include "piece_bits.hpp"
+#include "sub_block_bits.hpp"
 
 namespace tessera::cuda_kernels {
 
@@ -26,19 +26,19 @@ struct MmaWords {
 //                    before a block of 256 elements of each row is read: row r begins at `at` + r * row_bytes
 //   kFactor          by which products are to be multiplied besides
 //   kByHand          whether it is not that of any format, which needs more registers
-//   kSums            whether codes are sums (piece_bits::sum_table)
+//   kSums            whether codes are sums (sub_block_bits::sum_table)
 //   load(at, far, pair, scales, first, second)
 //                    elements 64 * pair and so on of the rows that begin at `at`, row g, and at `far`, row g + 8, whose
 //                    scales are `scales`
 //
-// All lanes call these. That of any format decodes pieces, of each row one a lane, and exchanges them.
+// All lanes call these. That of any format decodes sub-blocks, of each row one a lane, and exchanges them.
 struct MmaRowScales {
     float near, far;
 };
 template <int kType>
 struct MmaUnit {
     using F = Format<kType>;
-    // 16 rows of four pieces; and their scales and offsets.
+    // 16 rows of four sub-blocks; and their scales and offsets.
     static constexpr unsigned kCodes = 16 * 64, kNumbers = 16 * 16;
     static constexpr unsigned kSharedBytes = kCodes + kNumbers * (F::kOffsets ? 2 : 1);
     static constexpr float kFactor = 1;
@@ -46,7 +46,7 @@ struct MmaUnit {
 
     SIMT_DEVICE MmaUnit(char* shared) : shared_(shared) {
         const unsigned g = simt::lane() / 4, t = simt::lane() % 4;
-        // Pieces of neighbouring rows lie in another order, so that lanes do not meet in a bank.
+        // Sub-blocks of neighbouring rows lie in another order, so that lanes do not meet in a bank.
         to_ = shared + 64 * g + 16 * (t ^ (g / 2 & 3));
         from_ = shared + 64 * g + 4 * t;
         exchange_ = g / 2 & 3;
@@ -66,7 +66,7 @@ struct MmaUnit {
   private:
     SIMT_DEVICE void store(const char* at, unsigned pair, float row_scale, unsigned row) const {
         const unsigned t = simt::lane() % 4;
-        const Piece p = F::at(at, 2 * pair + t / 2, t % 2, row_scale);
+        const SubBlock p = F::at(at, 2 * pair + t / 2, t % 2, row_scale);
         *reinterpret_cast<simt::UInt4*>(to_ + 64 * row) = {p.codes[0], p.codes[1], p.codes[2], p.codes[3]};
         reinterpret_cast<float*>(numbers_)[4 * row + t] = p.scale;
         if constexpr (F::kOffsets) reinterpret_cast<float*>(numbers_ + kNumbers)[4 * row + t] = p.offset;
@@ -89,10 +89,10 @@ struct MmaUnit {
 
 namespace mma_units {
 
-using piece_bits::byte_permute;
-using piece_bits::centred;
-using piece_bits::get;
-using piece_bits::nibbles;
+using sub_block_bits::byte_permute;
+using sub_block_bits::centred;
+using sub_block_bits::get;
+using sub_block_bits::nibbles;
 
 // Units without memory of the warp, whose rows are read one by one.
 template <class Unit>
@@ -154,7 +154,7 @@ SIMT_DEVICE uint32_t word_at(const char* aligned, uint32_t selector) {
 // Scales and minima of groups 4 half and so on of a block of q4_K or q5_K.
 SIMT_DEVICE void scales_and_minima(const char* block, unsigned half, simt::Float4 (&numbers)[2]) {
     uint32_t head[4];
-    piece_bits::get_words<16>(block, head);
+    sub_block_bits::get_words<16>(block, head);
     const uint32_t scales = half == 0 ? head[1] & 0x3F3F3F3Fu : (head[3] & 0x0F0F0F0Fu) | (head[1] >> 2 & 0x30303030u);
     const uint32_t minima =
         half == 0 ? head[2] & 0x3F3F3F3Fu : (head[3] >> 4 & 0x0F0F0F0Fu) | (head[2] >> 2 & 0x30303030u);
@@ -184,7 +184,7 @@ struct MmaUnit<TSR_TYPE_Q4_0> : mma_units::OneByOne<MmaUnit<TSR_TYPE_Q4_0>> {
         for (int i = 0; i < 2; ++i) {
             to.codes[2 * i] = centred(w[i] << 4 & 0xF0F0F0F0u);
             to.codes[2 * i + 1] = centred(w[i] & 0xF0F0F0F0u);
-            to.scales[2 * i] = piece_bits::half_at(blocks + 18 * i);
+            to.scales[2 * i] = sub_block_bits::half_at(blocks + 18 * i);
         }
     }
 };
@@ -201,8 +201,8 @@ struct MmaUnit<TSR_TYPE_Q8_0> : mma_units::OneByOne<MmaUnit<TSR_TYPE_Q8_0>> {
         to.codes[1] = byte_permute(get<uint32_t>(mine + 16), get<uint32_t>(mine + 20), 0x5432);
         to.codes[2] = get<uint32_t>(mine + 36);
         to.codes[3] = get<uint32_t>(mine + 52);
-        to.scales[0] = piece_bits::half_at(blocks);
-        to.scales[2] = piece_bits::half_at(blocks + 34);
+        to.scales[0] = sub_block_bits::half_at(blocks);
+        to.scales[2] = sub_block_bits::half_at(blocks + 34);
     }
 };
 
@@ -258,9 +258,9 @@ struct MmaUnit<TSR_TYPE_Q6_K> : mma_units::ByBlocks<MmaUnit<TSR_TYPE_Q6_K>> {
     static constexpr float kFactor = 0.25f;
     using ByBlocks::ByBlocks;
     SIMT_DEVICE static void numbers_of(const char* block, unsigned half, simt::Float4 (&numbers)[2]) {
-        const float d = piece_bits::half_at(block + 208);
+        const float d = sub_block_bits::half_at(block + 208);
         const char* scales = block + 192 + 8 * half;
-        const auto scale = [&](int i) { return d * static_cast<float>(piece_bits::get<int8_t>(scales + i)); };
+        const auto scale = [&](int i) { return d * static_cast<float>(sub_block_bits::get<int8_t>(scales + i)); };
         numbers[0] = {scale(0), scale(1), scale(2), scale(3)};
         numbers[1] = {scale(4), scale(5), scale(6), scale(7)};
     }
@@ -281,8 +281,8 @@ struct MmaUnit<TSR_TYPE_Q6_K> : mma_units::ByBlocks<MmaUnit<TSR_TYPE_Q6_K>> {
         for (int i = 0; i < 2; ++i) high[i] = word_at(upper + 16 * i, selector);
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) {
-            const uint32_t low = piece_bits::rotated(word_at(mine + 16 * i, selector), left_low);
-            const uint32_t two = piece_bits::rotated(high[i % 2], (left_high - i / 2 * 2) & 31);
+            const uint32_t low = sub_block_bits::rotated(word_at(mine + 16 * i, selector), left_low);
+            const uint32_t two = sub_block_bits::rotated(high[i % 2], (left_high - i / 2 * 2) & 31);
             to.codes[i] = (low & 0x3C3C3C3Cu) | centred(two & 0xC0C0C0C0u);
         }
     }
@@ -314,14 +314,14 @@ struct MmaUnit<TSR_TYPE_IQ4_NL> : mma_units::OneByOne<MmaUnit<TSR_TYPE_IQ4_NL>> 
     using OneByOne::OneByOne;
     SIMT_DEVICE void load_row(const char* at, unsigned pair, MmaWords& to) const {
         using namespace mma_units;
-        constexpr Table16 kLevels = piece_bits::sum_table(formats::kIq4Values);
-        static_assert(piece_bits::is_sum_table(kLevels, formats::kIq4Values, 0));
+        constexpr Table16 kLevels = sub_block_bits::sum_table(formats::kIq4Values);
+        static_assert(sub_block_bits::is_sum_table(kLevels, formats::kIq4Values, 0));
         const char* blocks = at + 36 * pair;
         const char* mine = blocks + word;
         levels_of(kLevels, byte_permute(get<uint32_t>(mine), get<uint32_t>(mine + 4), 0x5432), to.codes, to.more, 0);
         levels_of(kLevels, get<uint32_t>(mine + 20), to.codes, to.more, 2);
-        to.scales[0] = piece_bits::half_at(blocks);
-        to.scales[2] = piece_bits::half_at(blocks + 18);
+        to.scales[0] = sub_block_bits::half_at(blocks);
+        to.scales[2] = sub_block_bits::half_at(blocks + 18);
     }
 };
 
@@ -333,8 +333,8 @@ struct MmaUnit<TSR_TYPE_MXFP4> : mma_units::OneByOne<MmaUnit<TSR_TYPE_MXFP4>> {
     using OneByOne::OneByOne;
     SIMT_DEVICE void load_row(const char* at, unsigned pair, MmaWords& to) const {
         using namespace mma_units;
-        constexpr Table16 kLevels = piece_bits::sum_table(formats::kMxfp4Values);
-        static_assert(piece_bits::is_sum_table(kLevels, formats::kMxfp4Values, 0));
+        constexpr Table16 kLevels = sub_block_bits::sum_table(formats::kMxfp4Values);
+        static_assert(sub_block_bits::is_sum_table(kLevels, formats::kMxfp4Values, 0));
         SIMT_UNROLL
         for (int i = 0; i < 2; ++i) {
             const char* block = at + 34 * pair + 17 * i;
@@ -366,7 +366,7 @@ struct MmaUnit<TSR_TYPE_IQ4_XS> : mma_units::ByBlocks<MmaUnit<TSR_TYPE_IQ4_XS>> 
     }
     SIMT_DEVICE void load_codes(const char* at, unsigned pair, MmaWords& to) const {
         using namespace mma_units;
-        constexpr Table16 kLevels = piece_bits::sum_table(formats::kIq4Values);
+        constexpr Table16 kLevels = sub_block_bits::sum_table(formats::kIq4Values);
         const char* mine = at + 8 + 32 * pair + word;
         levels_of(kLevels, get<uint32_t>(mine), to.codes, to.more, 0);
         levels_of(kLevels, get<uint32_t>(mine + 16), to.codes, to.more, 2);
@@ -420,8 +420,8 @@ struct MmaUnit<TSR_TYPE_Q3_K> : mma_units::ByBlocks<MmaUnit<TSR_TYPE_Q3_K>> {
     SIMT_DEVICE static void numbers_of(const char* block, unsigned half, simt::Float4 (&numbers)[2]) {
         using namespace mma_units;
         uint32_t words[3];
-        piece_bits::get_words<2>(block + 96, words);
-        const float d = piece_bits::half_at(block + 108);
+        sub_block_bits::get_words<2>(block + 96, words);
+        const float d = sub_block_bits::half_at(block + 108);
         SIMT_UNROLL
         for (unsigned i = 0; i < 2; ++i) {
             const uint32_t six = (words[i] >> 4 * half & 0x0F0F0F0Fu) | (words[2] >> (4 * half + 2 * i) & 0x03030303u)

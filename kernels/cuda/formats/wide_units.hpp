@@ -1,12 +1,13 @@
 // Dot products of 64 elements at once, for products of one row with the formats that models use most: what a lane takes
 // of a row of the weight, from shared memory, and of the activations, which are the same for several rows.
 //
-// Compared with pieces (piece.hpp), codes stay where they lie in their bytes: nibbles and pairs of bits are masked, not
-// shifted, and what a mask leaves in the upper bits counts 4, 16 or 64 times, for which dot products and scales of
-// activations make up. Halves of ranges are not taken from codes but, times the sum of the activations, from products.
+// Compared with sub-blocks (sub_block.hpp), codes stay where they lie in their bytes: nibbles and pairs of bits are
+// masked, not shifted, and what a mask leaves in the upper bits counts 4, 16 or 64 times, for which dot products and
+// scales of activations make up. Halves of ranges are not taken from codes but, times the sum of the activations, from
+// products.
 #pragma once
 
-#include "piece_bits.hpp"
+#include "sub_block_bits.hpp"
 
 namespace tessera::cuda_kernels {
 
@@ -34,11 +35,11 @@ struct WideUnit;
 
 namespace wide_units {
 
-using piece_bits::byte_permute;
-using piece_bits::centred;
-using piece_bits::get;
 using simt::fmaf;
 using simt::load_global;
+using sub_block_bits::byte_permute;
+using sub_block_bits::centred;
+using sub_block_bits::get;
 
 SIMT_DEVICE int dot(uint32_t codes, uint32_t x, int sum) {
     if constexpr (SIMT_ARCH >= 610) return simt::dp4a(static_cast<int>(codes), static_cast<int>(x), sum);
@@ -194,8 +195,8 @@ struct WideUnit<TSR_TYPE_Q4_K> : wide_units::Neighbours {
     SIMT_DEVICE float add(const char* from, const Activations& x, float sum) const {
         using namespace wide_units;
         uint32_t head[4], w[8];
-        piece_bits::get_words<16>(from, head);
-        piece_bits::get_words<16>(from + codes_begin, w);
+        sub_block_bits::get_words<16>(from, head);
+        sub_block_bits::get_words<16>(from + codes_begin, w);
         const uint32_t scales = (head[1] >> first_shift & first_bits) | (head[3] >> second_shift & second_bits);
         const uint32_t minima = (head[2] >> first_shift & first_bits) | (head[3] >> second_shift >> 4 & second_bits);
         const int low = dot_low(w + 4, x.codes.of[1], dot_low(w, x.codes.of[0], 0));
@@ -284,7 +285,7 @@ struct WideUnit<TSR_TYPE_Q6_K> {
         for (int i = 0; i < 4; ++i)
             product = fmaf(real(get<int8_t>(scales + 2 * toward[i % 2] + 2 * i)),
                            fmaf(real(products[i]), x.scales[i], x.middles[i]), product);
-        return fmaf(piece_bits::half_at(from + 208), product, sum);
+        return fmaf(sub_block_bits::half_at(from + 208), product, sum);
     }
 
   private:
@@ -308,8 +309,8 @@ struct WideUnit<TSR_TYPE_IQ4_XS> : wide_units::Neighbours {
         Codes codes;
         simt::Float2 scales;
     };
-    static constexpr Table16 kLevels = piece_bits::sum_table(formats::kIq4Values);
-    static_assert(piece_bits::is_sum_table(kLevels, formats::kIq4Values, 0));
+    static constexpr Table16 kLevels = sub_block_bits::sum_table(formats::kIq4Values);
+    static_assert(sub_block_bits::is_sum_table(kLevels, formats::kIq4Values, 0));
     unsigned codes_begin, low_shift, high_shift;
     uint32_t first_levels, second_levels;
 
@@ -328,8 +329,8 @@ struct WideUnit<TSR_TYPE_IQ4_XS> : wide_units::Neighbours {
     SIMT_DEVICE float add(const char* from, const Activations& x, float sum) const {
         using namespace wide_units;
         uint32_t head[2], w[8];
-        piece_bits::get_words<8>(from, head);
-        piece_bits::get_words<8>(from + codes_begin, w);
+        sub_block_bits::get_words<8>(from, head);
+        sub_block_bits::get_words<8>(from + codes_begin, w);
         const uint32_t low = head[1] >> low_shift, high = head[0] >> high_shift;
         const int first = static_cast<int>((low & 0x0F) | (high & 0x30)) - 32;
         const int second = static_cast<int>((low & 0xF0) + 4 * (high & 0xC0)) - 512;  // times 16

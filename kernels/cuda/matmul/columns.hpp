@@ -1,9 +1,9 @@
-// Products along the columns of a weight, in f32: a lane has 16 neighbouring outputs, which are one piece (piece.hpp)
-// of each row of the weight.
+// Products along the columns of a weight, in f32: a lane has 16 neighbouring outputs, which are one sub-block
+// (sub_block.hpp) of each row of the weight.
 #pragma once
 
 #include "../formats/decode.hpp"
-#include "../formats/piece_bits.hpp"
+#include "../formats/sub_block_bits.hpp"
 #include "../overlap.hpp"
 
 namespace tessera::cuda_kernels {
@@ -11,25 +11,25 @@ namespace tessera::cuda_kernels {
 template <int kType>
 inline constexpr bool kPlainColumns = kType == TSR_TYPE_F32 || kType == TSR_TYPE_F16 || kType == TSR_TYPE_BF16;
 
-// A piece of a row of the weight, as it is kept between its loads and its use.
+// A sub-block of a row of the weight, as it is kept between its loads and its use.
 template <int kType>
-class ColumnsPiece {
+class ColumnsSubBlock {
   public:
     // Of a row of n, which may end within it.
-    SIMT_DEVICE void load(const char* row, int piece, int n) {
+    SIMT_DEVICE void load(const char* row, int sub_block, int n) {
         if constexpr (kPlainColumns<kType>) {
             SIMT_UNROLL
-            for (int i = 0; i < kPieceElements; ++i) {
-                const int at = piece * kPieceElements + i;
+            for (int i = 0; i < kSubBlockElements; ++i) {
+                const int at = sub_block * kSubBlockElements + i;
                 kept_[i] = at < n ? float_element<kType>(row, at) : 0;
             }
         } else {
-            kept_ = Format<kType>::load(row, piece);
+            kept_ = Format<kType>::load(row, sub_block);
         }
     }
-    SIMT_DEVICE void values(float (&of)[kPieceElements]) const {
+    SIMT_DEVICE void values(float (&of)[kSubBlockElements]) const {
         SIMT_UNROLL
-        for (int i = 0; i < kPieceElements; ++i) {
+        for (int i = 0; i < kSubBlockElements; ++i) {
             if constexpr (kPlainColumns<kType>) {
                 of[i] = kept_[i];
             } else {
@@ -41,11 +41,11 @@ class ColumnsPiece {
   private:
     template <bool kPlain, int>
     struct Kept {
-        using Type = Piece;
+        using Type = SubBlock;
     };
     template <int kUnused>
     struct Kept<true, kUnused> {
-        using Type = float[kPieceElements];
+        using Type = float[kSubBlockElements];
     };
     typename Kept<kPlainColumns<kType>, 0>::Type kept_{};
 };
@@ -59,11 +59,12 @@ inline constexpr int kColumnsAhead = kPlainColumns<kType> ? 2 : 4;
 template <int kType>
 SIMT_DEVICE void multiply_columns(const Matmul& a) {
     using namespace simt;
-    constexpr int kTile = kTransposedTile, kSums = kTile * kPieceElements;
-    SIMT_SHARED(float, others, kTransposedWarps * 32 * kPieceElements);
+    constexpr int kTile = kTransposedTile, kSums = kTile * kSubBlockElements;
+    SIMT_SHARED(float, others, kTransposedWarps * 32 * kSubBlockElements);
     const RowRange range = awaited_rows(a.rows);
-    const int piece = static_cast<int>(block_index().x) * 32 + static_cast<int>(lane()), me = static_cast<int>(warp());
-    const int batch = static_cast<int>(block_index().z), first_output = piece * kPieceElements;
+    const int sub_block = static_cast<int>(block_index().x) * 32 + static_cast<int>(lane()),
+              me = static_cast<int>(warp());
+    const int batch = static_cast<int>(block_index().z), first_output = sub_block * kSubBlockElements;
     const auto* weight = at<char>(a.weight, batch * a.weight_batch);
     for (int first = range.begin + static_cast<int>(block_index().y) * kTile; first < range.end;
          first += static_cast<int>(grid_size().y) * kTile) {
@@ -76,26 +77,27 @@ SIMT_DEVICE void multiply_columns(const Matmul& a) {
         }
         if (first_output < a.n) {
             for (int k = me; k < a.k; k += kColumnsAhead<kType> * kTransposedWarps) {
-                ColumnsPiece<kType> pieces[kColumnsAhead<kType>];
+                ColumnsSubBlock<kType> sub_blocks[kColumnsAhead<kType>];
                 float factors[kColumnsAhead<kType>][kTile];
                 SIMT_UNROLL
                 for (int r = 0; r < kColumnsAhead<kType>; ++r) {
                     const int row = k + r * kTransposedWarps;
                     if (r > 0 && row >= a.k) break;
-                    pieces[r].load(weight + row * a.weight_row, piece, a.n);
+                    sub_blocks[r].load(weight + row * a.weight_row, sub_block, a.n);
                     SIMT_UNROLL
                     for (int t = 0; t < kTile; ++t) factors[r][t] = load_global<float>(x[t] + row);
                 }
                 SIMT_UNROLL
                 for (int r = 0; r < kColumnsAhead<kType>; ++r) {
                     if (r > 0 && k + r * kTransposedWarps >= a.k) break;
-                    float values[kPieceElements];
-                    pieces[r].values(values);
+                    float values[kSubBlockElements];
+                    sub_blocks[r].values(values);
                     SIMT_UNROLL
                     for (int t = 0; t < kTile; ++t) {
                         SIMT_UNROLL
-                        for (int i = 0; i < kPieceElements; ++i)
-                            sums[t * kPieceElements + i] = fmaf(values[i], factors[r][t], sums[t * kPieceElements + i]);
+                        for (int i = 0; i < kSubBlockElements; ++i)
+                            sums[t * kSubBlockElements + i] =
+                                fmaf(values[i], factors[r][t], sums[t * kSubBlockElements + i]);
                     }
                 }
             }
@@ -104,8 +106,8 @@ SIMT_DEVICE void multiply_columns(const Matmul& a) {
         for (int t = 0; t < kTile; ++t) {
             sync_block();  // the sums before have been read
             SIMT_UNROLL
-            for (int i = 0; i < kPieceElements; ++i)
-                others[(me * kPieceElements + i) * 32 + static_cast<int>(lane())] = sums[t * kPieceElements + i];
+            for (int i = 0; i < kSubBlockElements; ++i)
+                others[(me * kSubBlockElements + i) * 32 + static_cast<int>(lane())] = sums[t * kSubBlockElements + i];
             sync_block();
             if (first + t >= range.end) continue;
             // Each thread adds up two outputs of the block, neighbours of those of the next thread.
@@ -114,7 +116,7 @@ SIMT_DEVICE void multiply_columns(const Matmul& a) {
                 if (output >= a.n) break;
                 float sum = 0;
                 for (int w = 0; w < kTransposedWarps; ++w)
-                    sum += others[(w * kPieceElements + i % kPieceElements) * 32 + i / kPieceElements];
+                    sum += others[(w * kSubBlockElements + i % kSubBlockElements) * 32 + i / kSubBlockElements];
                 at<float>(a.y, (first + t) * a.y_row + batch * a.y_batch)[output] = sum;
             }
         }

@@ -3,10 +3,10 @@
 // A row of the weight is read as what it is, a stream of bytes, in vectors of 16 that the lanes of the warp share out,
 // so that memory sees whole sectors and a whole part of a row in flight whatever the alignment of the format's blocks.
 // The vectors lie in shared memory for a moment, where each lane takes the blocks of its elements, 32 at a time, as two
-// pieces (piece.hpp). While a part of the row is multiplied, the next one is on its way.
+// sub-blocks (sub_block.hpp). While a part of the row is multiplied, the next one is on its way.
 #pragma once
 
-#include "../formats/piece_bits.hpp"
+#include "../formats/sub_block_bits.hpp"
 #include "../rows.hpp"
 #include "columns.hpp"
 #include "few_rows_mma.hpp"
@@ -23,7 +23,7 @@ requires(kTile > 2 || (kTile == 2 && SIMT_ARCH < 610)) struct UnitsOfTile<kType,
 // How much of a row lies in shared memory at once.
 template <class F, class U>
 struct Part {
-    static constexpr int kUnitElements = 16 * U::kPieces;
+    static constexpr int kUnitElements = 16 * U::kSubBlocks;
     static constexpr int kStepBytes = 32 * kUnitElements / F::kBlockElements * F::kBlockBytes;  // a unit for each lane
     static constexpr int kMaximumSteps = 2200 / kStepBytes;
     static constexpr int kSteps = kMaximumSteps < 1 ? 1 : kMaximumSteps > 8 ? 8 : kMaximumSteps;
@@ -80,27 +80,27 @@ struct Int8Row {
         return {row, static_cast<int>(int8_scales_begin(k)), static_cast<int>(int8_sums_begin(k))};
     }
     template <class F, class U>
-    SIMT_DEVICE void add(float& sum, const Piece (&pieces)[U::kPieces], unsigned unit) const {
+    SIMT_DEVICE void add(float& sum, const SubBlock (&sub_blocks)[U::kSubBlocks], unsigned unit) const {
         using namespace simt;
-        float d[U::kPieces];
+        float d[U::kSubBlocks];
         load_scales<U>(unit, d);
         SIMT_UNROLL
-        for (int i = 0; i < U::kPieces; i += 2) {
+        for (int i = 0; i < U::kSubBlocks; i += 2) {
             const unsigned a = U::index(unit, i), b = U::index(unit, i + 1);
-            const int first = dot(pieces[i], load_global<UInt4>(codes + 16 * a));
-            const int second = dot(pieces[i + 1], load_global<UInt4>(codes + 16 * b));
+            const int first = dot(sub_blocks[i], load_global<UInt4>(codes + 16 * a));
+            const int second = dot(sub_blocks[i + 1], load_global<UInt4>(codes + 16 * b));
             if constexpr (F::kScaleElements == 32 && U::kNeighbours) {
-                sum = fmaf(pieces[i].scale * d[i], static_cast<float>(first + second), sum);
+                sum = fmaf(sub_blocks[i].scale * d[i], static_cast<float>(first + second), sum);
             } else {
-                sum = fmaf(pieces[i].scale * d[i], static_cast<float>(first), sum);
-                sum = fmaf(pieces[i + 1].scale * d[i + 1], static_cast<float>(second), sum);
+                sum = fmaf(sub_blocks[i].scale * d[i], static_cast<float>(first), sum);
+                sum = fmaf(sub_blocks[i + 1].scale * d[i + 1], static_cast<float>(second), sum);
             }
             if constexpr (F::kOffsets && F::kScaleElements == 32 && U::kNeighbours) {
                 const auto s = load_global<Float2>(sums(a));
-                sum = fmaf(pieces[i].offset, s.x + s.y, sum);
+                sum = fmaf(sub_blocks[i].offset, s.x + s.y, sum);
             } else if constexpr (F::kOffsets) {
-                sum = fmaf(pieces[i].offset, load_global<float>(sums(a)), sum);
-                sum = fmaf(pieces[i + 1].offset, load_global<float>(sums(b)), sum);
+                sum = fmaf(sub_blocks[i].offset, load_global<float>(sums(a)), sum);
+                sum = fmaf(sub_blocks[i + 1].offset, load_global<float>(sums(b)), sum);
             }
         }
     }
@@ -118,11 +118,11 @@ struct Int8Row {
 
   private:
     SIMT_DEVICE const char* scales(unsigned pair) const { return codes + scales_begin + 4 * pair; }
-    SIMT_DEVICE const char* sums(unsigned piece) const { return codes + sums_begin + 4 * piece; }
+    SIMT_DEVICE const char* sums(unsigned sub_block) const { return codes + sums_begin + 4 * sub_block; }
     template <class U>
-    SIMT_DEVICE void load_scales(unsigned unit, float (&d)[U::kPieces]) const {
+    SIMT_DEVICE void load_scales(unsigned unit, float (&d)[U::kSubBlocks]) const {
         using namespace simt;
-        if constexpr (U::kPieces == 2) {
+        if constexpr (U::kSubBlocks == 2) {
             d[0] = d[1] = load_global<float>(scales(unit));
         } else if constexpr (U::kNeighbours) {
             const auto two = load_global<Float2>(scales(2 * unit));
@@ -145,7 +145,7 @@ struct Int8Row {
             of_high = dp4a(static_cast<int>(byte_permute(levels.words[2], levels.words[3], v >> 16)), second, of_high);
         }
     }
-    SIMT_DEVICE static int dot(const Piece& w, const simt::UInt4& x) {
+    SIMT_DEVICE static int dot(const SubBlock& w, const simt::UInt4& x) {
         if constexpr (SIMT_ARCH >= 610) {
             using simt::dp4a;
             int sum = dp4a(static_cast<int>(w.codes[0]), static_cast<int>(x.x), 0);
@@ -164,14 +164,14 @@ struct FloatRow {
 
     SIMT_DEVICE static FloatRow of(const char* row, int k) { return {row, static_cast<int>(float_sums_begin(k))}; }
     template <class F, class U>
-    SIMT_DEVICE void add(float& sum, const Piece (&pieces)[U::kPieces], unsigned unit) const {
+    SIMT_DEVICE void add(float& sum, const SubBlock (&sub_blocks)[U::kSubBlocks], unsigned unit) const {
         using namespace simt;
         SIMT_UNROLL
-        for (int i = 0; i < U::kPieces; ++i) {
+        for (int i = 0; i < U::kSubBlocks; ++i) {
             const unsigned index = U::index(unit, i);
-            sum = fmaf(pieces[i].scale, dot(pieces[i], values + 64 * index), sum);
+            sum = fmaf(sub_blocks[i].scale, dot(sub_blocks[i], values + 64 * index), sum);
             if constexpr (F::kOffsets)
-                sum = fmaf(pieces[i].offset, load_global<float>(values + sums_begin + 4 * index), sum);
+                sum = fmaf(sub_blocks[i].offset, load_global<float>(values + sums_begin + 4 * index), sum);
         }
     }
 
@@ -180,7 +180,7 @@ struct FloatRow {
     SIMT_DEVICE static float code(uint32_t biased, uint32_t selector) {
         return simt::bits_as<float>(simt::byte_permute(biased, 0x4B000000u, selector)) - 8388736.f;
     }
-    SIMT_DEVICE static float dot(const Piece& w, const char* from) {
+    SIMT_DEVICE static float dot(const SubBlock& w, const char* from) {
         using simt::fmaf;
         float sum = 0;
         SIMT_UNROLL
@@ -234,11 +234,11 @@ SIMT_DEVICE void add_products(const char* weight, int k, const ActivationRow (&x
                 SIMT_UNROLL
                 for (int t = 0; t < kTile; ++t) x[t].add(sums[t], w, static_cast<unsigned>(first) + unit);
             } else {
-                Piece pieces[U::kPieces];
-                U::load(blocks, unit, row_scale, pieces);
+                SubBlock sub_blocks[U::kSubBlocks];
+                U::load(blocks, unit, row_scale, sub_blocks);
                 SIMT_UNROLL
                 for (int t = 0; t < kTile; ++t)
-                    x[t].template add<F, U>(sums[t], pieces, static_cast<unsigned>(first) + unit);
+                    x[t].template add<F, U>(sums[t], sub_blocks, static_cast<unsigned>(first) + unit);
             }
         }
     }

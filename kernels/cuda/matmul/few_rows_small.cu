@@ -3,7 +3,7 @@
 #include "few_rows_kernels.hpp"
 #include "one_row.hpp"
 #include "one_row_mma.hpp"
-#include "../formats/piece_small.hpp"
+#include "../formats/sub_block_small.hpp"
 
 TESSERA_FORMATS(Small, TESSERA_FEW_ROWS_OF)
 TESSERA_ONE_ROW(q4_0, Q4_0)

@@ -108,8 +108,8 @@ struct MmaActivations {
 
 // The products of blocks of 256 elements: what of it is the same for all of them.
 class MmaLevels {
-    static constexpr Table16 kLevels = piece_bits::sum_table(formats::kIq4Values);
-    static_assert(piece_bits::is_sum_table(kLevels, formats::kIq4Values, 0));
+    static constexpr Table16 kLevels = sub_block_bits::sum_table(formats::kIq4Values);
+    static_assert(sub_block_bits::is_sum_table(kLevels, formats::kIq4Values, 0));
 
   public:
     // Of parts in `shared`.
@@ -158,7 +158,8 @@ class MmaLevels {
     }
     // The 16 bytes of a group. Lanes with an odd t begin with the second half: they would meet others in a bank.
     SIMT_DEVICE void codes(unsigned at, uint32_t (&w)[4]) const {
-        const auto a = piece_bits::get<simt::UInt2>(first_ + at), b = piece_bits::get<simt::UInt2>(second_ + at);
+        const auto a = sub_block_bits::get<simt::UInt2>(first_ + at),
+                   b = sub_block_bits::get<simt::UInt2>(second_ + at);
         w[0] = a.x, w[1] = a.y, w[2] = b.x, w[3] = b.y;
     }
     // What the nibbles of a word's halves choose from the lower and from the upper eight levels. Permutations alone
@@ -174,8 +175,8 @@ class MmaLevels {
     }
     SIMT_DEVICE void add_scaled(unsigned at, int first, int second, const simt::Float2& scales, float& sum) const {
         using namespace simt;
-        const auto head = piece_bits::get<uint32_t>(head_ + at);
-        const uint32_t low = piece_bits::get<uint8_t>(low_scales_ + at);
+        const auto head = sub_block_bits::get<uint32_t>(head_ + at);
+        const uint32_t low = sub_block_bits::get<uint8_t>(low_scales_ + at);
         const uint32_t high = multiply_high(head, scale_shift_), high2 = multiply_high(head, 4 * scale_shift_);
         // Floats from 2^23 on count ones, those from 2^19 on sixteenths: so scales need no conversion.
         const uint32_t nibble = minus_one_ >> 28;

@@ -2,7 +2,7 @@
 // without dp4a. 64 rows of 64 outputs a block, 8 rows of 4 outputs a thread, steps of 32 elements.
 #pragma once
 
-#include "../formats/piece_bits.hpp"
+#include "../formats/sub_block_bits.hpp"
 #include "tile_rows.hpp"
 #include "tiles_plain.hpp"
 
@@ -24,7 +24,7 @@ using Stored = typename StoredOf<kType>::Type;
 
 // 16 elements of a row as f32, from `first` on; past k they are zeros.
 template <int kType>
-struct FloatPiece {
+struct FloatSubBlock {
     float values[16];
 
     SIMT_DEVICE void load(const char* row, int first, int k) {
@@ -61,7 +61,7 @@ struct FloatPiece {
                 }
             }
         } else if (row && first < k) {
-            const Piece p = Format<kType>::load(row, first / kPieceElements);
+            const SubBlock p = Format<kType>::load(row, first / kSubBlockElements);
             SIMT_UNROLL
             for (int i = 0; i < 16; ++i)
                 values[i] =
@@ -129,8 +129,8 @@ SIMT_DEVICE void multiply_tile_f32(const Tiles& a) {
     for (int i = 0; i < 32; ++i) sums[i / 4][i % 4] = 0;
 
     const int steps = (a.k + kFloatStep - 1) / kFloatStep;
-    FloatPiece<TSR_TYPE_F32> x_ahead;
-    FloatPiece<kType> weight_ahead;
+    FloatSubBlock<TSR_TYPE_F32> x_ahead;
+    FloatSubBlock<kType> weight_ahead;
     const auto load = [&](int step) {
         x_ahead.load(x, step * kFloatStep + part, a.k);
         weight_ahead.load(weight, step * kFloatStep + part, a.k);

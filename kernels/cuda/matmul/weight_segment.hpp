@@ -1,7 +1,7 @@
 // Decoded weights, in registers and in shared memory, of products of many rows in int8.
 #pragma once
 
-#include "../formats/piece_bits.hpp"
+#include "../formats/sub_block_bits.hpp"
 #include "../rows.hpp"
 #include "tiles.hpp"
 
@@ -17,28 +17,28 @@ struct WeightSegment {
     static_assert(kOffset + (F::kOffsets ? 4 * kScales : 0) <= kBytes && kBytes / 16 % 2 == 1);
 };
 
-// kCount neighbouring pieces of a row, on their way through registers.
+// kCount neighbouring sub-blocks of a row, on their way through registers.
 template <int kType, int kCount>
-struct WeightPieces {
+struct WeightSubBlocks {
     using F = Format<kType>;
-    static constexpr int kOfScale = F::kScaleElements / kPieceElements;
+    static constexpr int kOfScale = F::kScaleElements / kSubBlockElements;
     uint32_t codes[kCount][4];
     float scales[kCount / kOfScale], offsets[kCount / kOfScale];
 
-    // Pieces `first` and so on, `first` even, of segment `step`; `blocks`: behind the row's prefix, or nullptr for
-    // zeros, as past the last piece.
-    SIMT_DEVICE void load(const char* blocks, float row_scale, int step, int first, int pieces) {
+    // Sub-blocks `first` and so on, `first` even, of segment `step`; `blocks`: behind the row's prefix, or nullptr for
+    // zeros, as past the last sub-block.
+    SIMT_DEVICE void load(const char* blocks, float row_scale, int step, int first, int sub_blocks) {
         // Only what differs between threads is computed by each: the block of a step is the same for all.
-        constexpr int kOfBlock = F::kBlockElements / kPieceElements, kSteps = kOfBlock > 4 ? kOfBlock / 4 : 1;
+        constexpr int kOfBlock = F::kBlockElements / kSubBlockElements, kSteps = kOfBlock > 4 ? kOfBlock / 4 : 1;
         const char* from =
             blocks + static_cast<int64_t>(step / kSteps * (kOfBlock > 4 ? 1 : 4 / kOfBlock)) * F::kBlockBytes;
         const auto pair = static_cast<unsigned>(step % kSteps * 2 + first / 2);  // of 32 elements
         SIMT_UNROLL
         for (int i = 0; i < kCount; i += 2) {  // rows are multiples of 32 elements
-            if (blocks && 4 * step + first + i < pieces) {
+            if (blocks && 4 * step + first + i < sub_blocks) {
                 SIMT_UNROLL
                 for (int j = i; j < i + 2; ++j) {
-                    const Piece p =
+                    const SubBlock p =
                         F::at(from, pair + static_cast<unsigned>(j) / 2, static_cast<unsigned>(j) % 2, row_scale);
                     SIMT_UNROLL
                     for (int w = 0; w < 4; ++w) codes[j][w] = p.codes[w];
@@ -55,7 +55,7 @@ struct WeightPieces {
             }
         }
     }
-    // `first`: of the four pieces of the segment at `to`.
+    // `first`: of the four sub-blocks of the segment at `to`.
     SIMT_DEVICE void store(char* to, int first) const {
         using namespace simt;
         SIMT_UNROLL

@@ -84,7 +84,7 @@ SIMT_DEVICE void multiply_down(const Down& a) {
 
 template <int kType>
 constexpr int gate_up_blocks() {
-    constexpr bool kLarge = Units<kType>::kPieces > 2 || kType == TSR_TYPE_IQ5_K || kType == TSR_TYPE_IQ5_KS ||
+    constexpr bool kLarge = Units<kType>::kSubBlocks > 2 || kType == TSR_TYPE_IQ5_K || kType == TSR_TYPE_IQ5_KS ||
                             kType == TSR_TYPE_IQ6_K || kType == TSR_TYPE_IQ3_S;
     return !kLarge && SIMT_ARCH >= 800 ? 3 : 2;
 }

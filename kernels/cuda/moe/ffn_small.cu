@@ -2,7 +2,7 @@
 #include "../formats/families.hpp"
 #include "ffn_few.hpp"
 #include "ffn_one_row.hpp"
-#include "../formats/piece_small.hpp"
+#include "../formats/sub_block_small.hpp"
 
 TESSERA_FORMATS(Small, TESSERA_FFN_OF)
 TESSERA_FFN_ONE_ROW(q4_0, Q4_0)

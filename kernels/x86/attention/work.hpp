@@ -126,7 +126,7 @@ struct Panel {
         panel.limits = arena.take<int32_t>(Arithmetic::kPanel);
         return panel;
     }
-    // Elements, tops and sums in one piece: what a span leaves.
+    // Elements, tops and sums in one buffer: what a span leaves.
     static int64_t result_floats(const HeadShape& shape) noexcept {
         return int64_t{shape.padded_value()} * Arithmetic::kPanel;
     }

@@ -80,7 +80,7 @@ template <class Isa, class Format>
 struct alignas(64) RowsScratch {
     static constexpr int64_t kUnits = kPanelBlocks / Format::kBlocks;
     // Of a canonical weight, for few rows: packing asks for the next group's bytes, and products wait for nothing.
-    // Alternating in short pieces, both overlap with the loads.
+    // Alternating often, both overlap with the loads.
     static constexpr int64_t kFewUnits = std::max(8 / Format::kBlocks, 1);
 
     PanelBlock<Isa::kLanes, PanelShapeOf<Format>> panel[kPanelBlocks];

@@ -78,8 +78,8 @@ SIMT_DEVICE void load_queries(const Attention& p, const FlashRows& rows, FlashRo
 enum class FlashCache { kDirect, kDecoded };
 
 // Tiles of tokens of one sequence, first to last, each by all threads of the block: a row of the tile by eight of them,
-// which copy neighbouring chunks, or decode neighbouring pieces. Of blocks `load` copies a tile as it is cached, and
-// `decode` decodes it; of other elements than those of products `decode` reads the cache itself.
+// which copy neighbouring chunks, or decode neighbouring sub-blocks. Of blocks `load` copies a tile as it is cached,
+// and `decode` decodes it; of other elements than those of products `decode` reads the cache itself.
 template <class Tile, FlashCache kCache>
 class FlashLoader {
   public:
@@ -248,15 +248,16 @@ class FlashLoader {
     template <int kElements, int kType>
     SIMT_DEVICE static void decode_row(unsigned char* to, int row, int part, int head, const char* from) {
         using namespace simt;
-        constexpr int kPieces = kElements / 16;
+        constexpr int kSubBlocks = kElements / 16;
         SIMT_UNROLL
-        for (int i = 0; i < (kPieces + 7) / 8; ++i) {
-            const int piece = part + i * 8;
-            if (kPieces % 8 != 0 && piece >= kPieces) break;
+        for (int i = 0; i < (kSubBlocks + 7) / 8; ++i) {
+            const int sub_block = part + i * 8;
+            if (kSubBlocks % 8 != 0 && sub_block >= kSubBlocks) break;
             uint32_t words[8] = {};
-            if (from) decode_to_f16<kType>(from, head * kPieces + piece, words);
-            *reinterpret_cast<UInt4*>(to + (2 * piece ^ row % 8) * 16) = {words[0], words[1], words[2], words[3]};
-            *reinterpret_cast<UInt4*>(to + (2 * piece + 1 ^ row % 8) * 16) = {words[4], words[5], words[6], words[7]};
+            if (from) decode_to_f16<kType>(from, head * kSubBlocks + sub_block, words);
+            *reinterpret_cast<UInt4*>(to + (2 * sub_block ^ row % 8) * 16) = {words[0], words[1], words[2], words[3]};
+            *reinterpret_cast<UInt4*>(to + (2 * sub_block + 1 ^ row % 8) * 16) = {words[4], words[5], words[6],
+                                                                                  words[7]};
         }
     }
 

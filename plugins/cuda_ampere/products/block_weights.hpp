@@ -2,7 +2,7 @@
 // segment by segment of 64. Eight blocks of 32 elements are taken for one of 256.
 #pragma once
 
-#include "kernels/cuda/formats/piece_bits.hpp"
+#include "kernels/cuda/formats/sub_block_bits.hpp"
 #include "kernels/cuda/matmul/tile_rows.hpp"
 #include "swizzle.hpp"
 
@@ -19,14 +19,15 @@ struct BlockShared {
 
     // Before the first segment, by all threads: of formats that look something up.
     SIMT_DEVICE void begin() {}
-    SIMT_DEVICE void set_codes(int segment, int row, int piece, const uint32_t (&words)[4]) {
-        codes[segment % 2][swizzled(row, piece)] = simt::UInt4{words[0], words[1], words[2], words[3]};
+    SIMT_DEVICE void set_codes(int segment, int row, int sub_block, const uint32_t (&words)[4]) {
+        codes[segment % 2][swizzled(row, sub_block)] = simt::UInt4{words[0], words[1], words[2], words[3]};
     }
-    // Of formats with a scale for 16 elements, which is `d` times an integer: a piece; what belongs to a segment of it,
-    // with the sum of the integers of all pieces of a block that the part decodes.
-    SIMT_DEVICE void set_piece(int segment, int row, int piece, const uint32_t (&words)[4], int scale, float d) {
-        set_codes(segment, row, piece, words);
-        scales[segment % 2][piece][row] = d * static_cast<float>(scale);
+    // Of formats with a scale for 16 elements, which is `d` times an integer: a sub-block; what belongs to a segment of
+    // it, with the sum of the integers of all sub-blocks of a block that the part decodes.
+    SIMT_DEVICE void set_sub_block(int segment, int row, int sub_block, const uint32_t (&words)[4], int scale,
+                                   float d) {
+        set_codes(segment, row, sub_block, words);
+        scales[segment % 2][sub_block][row] = d * static_cast<float>(scale);
     }
     SIMT_DEVICE void set_scales(int segment, int row, int part, float d, int sum) {
         if (segment == 0) bias[part][row] = kMagic * d * static_cast<float>(sum);
@@ -48,7 +49,7 @@ struct BlockWeights;
 
 namespace block_weights {
 
-inline constexpr int kPiecesOfBlock = 16;
+inline constexpr int kSubBlocksOfBlock = 16;
 
 // What scales of a format are in shared memory for a scale of 1. Those of mxfp4 go up to 2^126, and eight of them times
 // kMagic have to stay finite; up to 2^-100 they become zero.
@@ -63,28 +64,29 @@ template <int kType>
 SIMT_DEVICE float scale_of(const char* block, int pair, float row_scale) {
     using F = Format<kType>;
     if constexpr (kType == TSR_TYPE_MXFP4) {
-        return mxfp4_scale(piece_bits::byte_at(F::block(block, static_cast<unsigned>(pair))));
+        return mxfp4_scale(sub_block_bits::byte_at(F::block(block, static_cast<unsigned>(pair))));
     } else {
         return F::at(block, static_cast<unsigned>(pair), 0, row_scale).scale;
     }
 }
 
-// Any format by its pieces. A thread of two has the first or the second 32 elements.
+// Any format by its sub-blocks. A thread of two has the first or the second 32 elements.
 template <int kType, int kParts, int kScaleElements = Format<kType>::kScaleElements>
-struct OfPieces {
+struct OfSubBlocks {
     using F = Format<kType>;
-    static constexpr int kGroup = 32, kMinimums = F::kOffsets ? 8 : 0, kPieces = 4 / kParts, kScales = kPieces / 2;
+    static constexpr int kGroup = 32, kMinimums = F::kOffsets ? 8 : 0, kSubBlocks = 4 / kParts,
+                         kScales = kSubBlocks / 2;
     static_assert(kScaleElements == kGroup && (!F::kOffsets || kParts == 1));
 
-    uint32_t codes[kPieces][4];
+    uint32_t codes[kSubBlocks][4];
     float scales[kScales], bias;
     uint32_t offsets[4];  // of the segments of a block, two in f16, as which blocks of 32 have them
 
     SIMT_DEVICE void load(const char* block, float row_scale, int s, int part) {
         SIMT_UNROLL
-        for (int i = 0; i < kPieces; ++i) {
+        for (int i = 0; i < kSubBlocks; ++i) {
             const int pair = 2 * s + kScales * part + i / 2;
-            const Piece p = F::at(block, static_cast<unsigned>(pair), static_cast<unsigned>(i) % 2, row_scale);
+            const SubBlock p = F::at(block, static_cast<unsigned>(pair), static_cast<unsigned>(i) % 2, row_scale);
             SIMT_UNROLL
             for (int w = 0; w < 4; ++w) codes[i][w] = p.codes[w];
             scales[i / 2] = scale_of<kType>(block, pair, row_scale);
@@ -98,14 +100,14 @@ struct OfPieces {
         // Of these calls only what gives the scale is left.
         float sum = 0;
         SIMT_UNROLL
-        for (int i = 0; i < kPiecesOfBlock / kParts; i += 2)
-            sum += scale_of<kType>(block, (part * kPiecesOfBlock / kParts + i) / 2, row_scale);
+        for (int i = 0; i < kSubBlocksOfBlock / kParts; i += 2)
+            sum += scale_of<kType>(block, (part * kSubBlocksOfBlock / kParts + i) / 2, row_scale);
         bias = kMagic * sum;
     }
     template <class Shared>
     SIMT_DEVICE void store(Shared& to, int s, int row, int part) const {
         SIMT_UNROLL
-        for (int i = 0; i < kPieces; ++i) to.set_codes(s, row, part * kPieces + i, codes[i]);
+        for (int i = 0; i < kSubBlocks; ++i) to.set_codes(s, row, part * kSubBlocks + i, codes[i]);
         SIMT_UNROLL
         for (int i = 0; i < kScales; ++i) to.scales[s % 2][part * kScales + i][row] = scales[i];
         if (s == 0) to.bias[part][row] = bias;
@@ -115,58 +117,58 @@ struct OfPieces {
     }
 };
 template <int kType, int kParts>
-struct OfPieces<kType, kParts, 16> {
+struct OfSubBlocks<kType, kParts, 16> {
     using F = Format<kType>;
-    static constexpr int kGroup = 16, kMinimums = 0, kPieces = 4 / kParts;
+    static constexpr int kGroup = 16, kMinimums = 0, kSubBlocks = 4 / kParts;
     static_assert(!F::kOffsets && F::kBlockElements == kBlockElements && F::kPrefixBytes == 0);
 
-    uint32_t codes[kPieces][4];
-    int scales[kPieces], sum;
+    uint32_t codes[kSubBlocks][4];
+    int scales[kSubBlocks], sum;
     float d;
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
         SIMT_UNROLL
-        for (int i = 0; i < kPieces; ++i) {
-            const int piece = 4 * s + part * kPieces + i;
-            const Piece p = F::at(block, static_cast<unsigned>(piece) / 2, static_cast<unsigned>(i) % 2, 1.f);
+        for (int i = 0; i < kSubBlocks; ++i) {
+            const int sub_block = 4 * s + part * kSubBlocks + i;
+            const SubBlock p = F::at(block, static_cast<unsigned>(sub_block) / 2, static_cast<unsigned>(i) % 2, 1.f);
             SIMT_UNROLL
             for (int w = 0; w < 4; ++w) codes[i][w] = p.codes[w];
-            scales[i] = F::integer_scale(block, piece);
+            scales[i] = F::integer_scale(block, sub_block);
         }
         if (s != 0) return;
         d = F::block_scale(block);
         sum = 0;
         SIMT_UNROLL
-        for (int i = 0; i < kPiecesOfBlock / kParts; ++i)
-            sum += F::integer_scale(block, part * kPiecesOfBlock / kParts + i);
+        for (int i = 0; i < kSubBlocksOfBlock / kParts; ++i)
+            sum += F::integer_scale(block, part * kSubBlocksOfBlock / kParts + i);
     }
     template <class Shared>
     SIMT_DEVICE void store(Shared& to, int s, int row, int part) const {
         SIMT_UNROLL
-        for (int i = 0; i < kPieces; ++i) to.set_piece(s, row, part * kPieces + i, codes[i], scales[i], d);
+        for (int i = 0; i < kSubBlocks; ++i) to.set_sub_block(s, row, part * kSubBlocks + i, codes[i], scales[i], d);
         to.set_scales(s, row, part, d, sum);
     }
 };
 
-// Of the formats below a thread of two has every second piece, in which the bytes are the same that hold the first and
-// the second 32 elements.
+// Of the formats below a thread of two has every second sub-block, in which the bytes are the same that hold the first
+// and the second 32 elements.
 template <int kType, int kParts>
 struct Halves {
     using F = Format<kType>;
-    static constexpr int kCount = 2 / kParts, kWords = 4 * kCount;  // pieces of each half, and their words
+    static constexpr int kCount = 2 / kParts, kWords = 4 * kCount;  // sub-blocks of each half, and their words
 
-    // Words of pieces `part`, or of both, of 32 bytes.
+    // Words of sub-blocks `part`, or of both, of 32 bytes.
     template <int kAlignment>
     SIMT_DEVICE static void get(const char* from, int part, uint32_t (&words)[kWords]) {
-        piece_bits::get_words<kAlignment>(from + 16 * part, words);
+        sub_block_bits::get_words<kAlignment>(from + 16 * part, words);
     }
-    // Codes of piece i of half `half` of a segment.
+    // Codes of sub-block i of half `half` of a segment.
     template <class Shared>
     SIMT_DEVICE static void set(Shared& to, int s, int row, int part, int half, const uint32_t (&words)[kWords]) {
         SIMT_UNROLL
         for (int i = 0; i < kCount; ++i) {
-            const uint32_t piece[4] = {words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]};
-            to.set_codes(s, row, 2 * half + part + i, piece);
+            const uint32_t sub_block[4] = {words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]};
+            to.set_codes(s, row, 2 * half + part + i, sub_block);
         }
     }
 };
@@ -194,7 +196,7 @@ template <int kParts>
 struct SixBits {
     uint32_t head[4];
 
-    SIMT_DEVICE void load(const char* block) { piece_bits::get_words<16>(block, head); }
+    SIMT_DEVICE void load(const char* block) { sub_block_bits::get_words<16>(block, head); }
     // Of groups 0 to 3 or 4 to 7.
     SIMT_DEVICE uint32_t scales(int upper) const {
         return upper ? (head[3] & 0x0F0F0F0Fu) | (head[1] >> 2 & 0x30303030u) : head[1] & 0x3F3F3F3Fu;
@@ -226,7 +228,7 @@ struct SixBits {
 }  // namespace block_weights
 
 template <int kType, int kParts>
-struct BlockWeights : block_weights::OfPieces<kType, kParts> {};
+struct BlockWeights : block_weights::OfSubBlocks<kType, kParts> {};
 
 template <int kParts>
 struct BlockWeights<TSR_TYPE_Q4_K, kParts> : block_weights::Halves<TSR_TYPE_Q4_K, kParts> {
@@ -245,7 +247,7 @@ struct BlockWeights<TSR_TYPE_Q4_K, kParts> : block_weights::Halves<TSR_TYPE_Q4_K
         for (int half = 0; half < 2; ++half) {
             uint32_t codes[Base::kWords];
             SIMT_UNROLL
-            for (int i = 0; i < Base::kWords; ++i) codes[i] = piece_bits::nibbles(w[i], 4 * half);
+            for (int i = 0; i < Base::kWords; ++i) codes[i] = sub_block_bits::nibbles(w[i], 4 * half);
             Base::set(to, s, row, part, half, codes);
         }
         head.store(to, s, row, part);
@@ -275,7 +277,7 @@ struct BlockWeights<TSR_TYPE_Q5_K, kParts> : block_weights::Halves<TSR_TYPE_Q5_K
             SIMT_UNROLL
             for (int i = 0; i < Base::kWords; ++i) {
                 const uint32_t fifth = bit < 4 ? high[i] << (4 - bit & 31) : high[i] >> (bit - 4 & 31);
-                codes[i] = piece_bits::nibbles(w[i], 4 * half) | (fifth & 0x10101010u);
+                codes[i] = sub_block_bits::nibbles(w[i], 4 * half) | (fifth & 0x10101010u);
             }
             Base::set(to, s, row, part, half, codes);
         }
@@ -287,12 +289,13 @@ template <int kParts>
 struct BlockWeights<TSR_TYPE_Q6_K, kParts> : block_weights::Halves<TSR_TYPE_Q6_K, kParts> {
     using Base = block_weights::Halves<TSR_TYPE_Q6_K, kParts>;
     static constexpr int kGroup = 16, kMinimums = 0;
-    // Bytes of 128 elements: the low bits of pieces 0 to 1 and 4 to 5, of 2 to 3 and 6 to 7, and the high bits of all.
+    // Bytes of 128 elements: the low bits of sub-blocks 0 to 1 and 4 to 5, of 2 to 3 and 6 to 7, and the high bits of
+    // all.
     uint32_t low[2][Base::kWords], high[Base::kWords], scales[4];
     float d;
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         if (s == 0) {
             get_words<2>(block + 192, scales);
             d = Base::F::block_scale(block);
@@ -312,13 +315,13 @@ struct BlockWeights<TSR_TYPE_Q6_K, kParts> : block_weights::Halves<TSR_TYPE_Q6_K
             SIMT_UNROLL
             for (int i = 0; i < Base::kWords; ++i) {
                 const uint32_t nibble = s % 2 == 0 ? low[half][i] << 2 : low[half][i] >> 2;
-                codes[i] = (nibble & 0x3C3C3C3Cu) | piece_bits::centred(high[i] << (6 - shift) & 0xC0C0C0C0u);
+                codes[i] = (nibble & 0x3C3C3C3Cu) | sub_block_bits::centred(high[i] << (6 - shift) & 0xC0C0C0C0u);
             }
             SIMT_UNROLL
             for (int i = 0; i < Base::kCount; ++i) {
-                const uint32_t piece[4] = {codes[4 * i], codes[4 * i + 1], codes[4 * i + 2], codes[4 * i + 3]};
+                const uint32_t sub_block[4] = {codes[4 * i], codes[4 * i + 1], codes[4 * i + 2], codes[4 * i + 3]};
                 const int at = 2 * half + part + i;
-                to.set_piece(s, row, at, piece, static_cast<int8_t>(scales[s] >> 8 * at), d);
+                to.set_sub_block(s, row, at, sub_block, static_cast<int8_t>(scales[s] >> 8 * at), d);
             }
         }
         int sum = 0;
@@ -337,7 +340,7 @@ struct BlockWeights<TSR_TYPE_Q2_K, kParts> : block_weights::Halves<TSR_TYPE_Q2_K
     uint32_t w[Base::kWords], scales[4], d[1];
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         if (s == 0) {
             get_words<4>(block, scales);
             get_words<4>(block + 80, d);
@@ -354,7 +357,7 @@ struct BlockWeights<TSR_TYPE_Q2_K, kParts> : block_weights::Halves<TSR_TYPE_Q2_K
             SIMT_UNROLL
             for (int i = 0; i < Base::kWords; ++i) {
                 const uint32_t scale = scales[s] >> 8 * (2 * half + part + i / 4) & 15;
-                codes[i] = piece_bits::bit_pairs(w[i], 4 * (s % 2) + 2 * half) * scale;
+                codes[i] = sub_block_bits::bit_pairs(w[i], 4 * (s % 2) + 2 * half) * scale;
             }
             Base::set(to, s, row, part, half, codes);
         }
@@ -381,7 +384,7 @@ struct BlockWeights<TSR_TYPE_Q3_K, kParts> : block_weights::Halves<TSR_TYPE_Q3_K
     float d;
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         if (s == 0) {
             Base::template get<2>(block, part, high);
             get_words<2>(block + 96, scales);
@@ -401,10 +404,10 @@ struct BlockWeights<TSR_TYPE_Q3_K, kParts> : block_weights::Halves<TSR_TYPE_Q3_K
             SIMT_UNROLL
             for (int i = 0; i < Base::kWords; ++i) {
                 const uint32_t third = bit < 2 ? high[i] << (2 - bit & 31) : high[i] >> (bit - 2 & 31);
-                const uint32_t code = piece_bits::bit_pairs(w[i], 4 * (s % 2) + 2 * half) | (third & 0x04040404u);
+                const uint32_t code = sub_block_bits::bit_pairs(w[i], 4 * (s % 2) + 2 * half) | (third & 0x04040404u);
                 // (4 - code) * scale + 128 lies in 0 .. 252: four bytes at once, whatever is carried between them.
                 const uint32_t scale = (six >> 8 * (2 * half + part + i / 4) & 63) - 32;
-                codes[i] = piece_bits::centred(code * (0 - scale) + (4 * scale + 128) * 0x01010101u);
+                codes[i] = sub_block_bits::centred(code * (0 - scale) + (4 * scale + 128) * 0x01010101u);
             }
             Base::set(to, s, row, part, half, codes);
         }
@@ -421,13 +424,13 @@ struct BlockWeights<TSR_TYPE_IQ4_XS, kParts> {
     uint32_t w[4 * kCount], head[2];
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
-        if (s == 0) piece_bits::get_words<8>(block, head);
-        piece_bits::get_words<8>(block + 8 + 32 * s + 16 * part, w);
+        if (s == 0) sub_block_bits::get_words<8>(block, head);
+        sub_block_bits::get_words<8>(block + 8 + 32 * s + 16 * part, w);
     }
     template <class Shared>
     SIMT_DEVICE void store(Shared& to, int s, int row, int part) const {
         using namespace simt;
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         constexpr Table16 kTable = table16(formats::kIq4Values);
         const float d = unpack_low<half_t>(head[0]);
         SIMT_UNROLL

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "block_weights.hpp"
-#include "kernels/cuda/formats/piece_codebook.hpp"
+#include "kernels/cuda/formats/sub_block_codebook.hpp"
 
 namespace tessera::cuda_kernels {
 namespace block_weights {
@@ -18,10 +18,10 @@ template <int kFirst, int kSecond, int kThird>
 SIMT_DEVICE uint32_t halved_products(uint32_t half_scale, uint32_t even = 0) {
     // With 128 added no byte is negative, and nothing is carried between them.
     constexpr uint32_t kOfScaleOne =
-        piece_bits::four_values((kFirst - 1) / 2 + 128, (kSecond - 1) / 2 + 128, (kThird - 1) / 2 + 128, 0);
+        sub_block_bits::four_values((kFirst - 1) / 2 + 128, (kSecond - 1) / 2 + 128, (kThird - 1) / 2 + 128, 0);
     constexpr auto kStep = static_cast<uint32_t>(kFirst + kSecond * 256 + kThird * 65536);
-    constexpr uint32_t kOfScaleZero = piece_bits::four_values(128, 128, 128, 0);
-    return piece_bits::centred((even ? kOfScaleZero : kOfScaleOne) + half_scale * kStep);
+    constexpr uint32_t kOfScaleZero = sub_block_bits::four_values(128, 128, 128, 0);
+    return sub_block_bits::centred((even ? kOfScaleZero : kOfScaleOne) + half_scale * kStep);
 }
 
 }  // namespace block_weights
@@ -29,32 +29,32 @@ SIMT_DEVICE uint32_t halved_products(uint32_t half_scale, uint32_t even = 0) {
 template <int kParts>
 struct BlockWeights<TSR_TYPE_IQ1_M, kParts> {
     using F = Format<TSR_TYPE_IQ1_M>;
-    static constexpr int kGroup = 64, kMinimums = 8, kPieces = 4 / kParts;
-    uint32_t entries[2 * kPieces];  // of the codebook, for eight elements each
+    static constexpr int kGroup = 64, kMinimums = 8, kSubBlocks = 4 / kParts;
+    uint32_t entries[2 * kSubBlocks];  // of the codebook, for eight elements each
     uint32_t nibbles, fields[2];
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         if (s == 0) get_words<8>(block + 48, fields);
-        const char* low = block + 8 * s + 2 * kPieces * part;
+        const char* low = block + 8 * s + 2 * kSubBlocks * part;
         if constexpr (kParts == 1) {
             nibbles = get<uint32_t>(block + 32 + 4 * s);
         } else {
             nibbles = two_at(block + 32 + 4 * s + 2 * part);
         }
-        uint32_t words[kPieces / 2];
-        get_words<2 * kPieces>(low, words);
+        uint32_t words[kSubBlocks / 2];
+        get_words<2 * kSubBlocks>(low, words);
         SIMT_UNROLL
-        for (int i = 0; i < 2 * kPieces; ++i)
+        for (int i = 0; i < 2 * kSubBlocks; ++i)
             entries[i] = formats::kIq1Grid[(words[i / 4] >> 8 * (i % 4) & 255) | (nibbles >> 4 * i & 7) << 8];
     }
     template <class Shared>
     SIMT_DEVICE void store(Shared& to, int s, int row, int part) const {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         using namespace block_weights;
-        const uint32_t of_segment = fields[s / 2] >> 16 * (s % 2) >> 3 * kPieces * part;
+        const uint32_t of_segment = fields[s / 2] >> 16 * (s % 2) >> 3 * kSubBlocks * part;
         SIMT_UNROLL
-        for (int i = 0; i < kPieces; ++i) {
+        for (int i = 0; i < kSubBlocks; ++i) {
             const uint32_t half_scale = of_segment >> 3 * i & 7;
             const uint32_t up = halved_products<-7, 1, 9>(half_scale), down = halved_products<-9, -1, 7>(half_scale);
             uint32_t codes[4];
@@ -65,7 +65,7 @@ struct BlockWeights<TSR_TYPE_IQ1_M, kParts> {
                 codes[2 * j] = byte_permute(values, 0, which);
                 codes[2 * j + 1] = byte_permute(values, 0, which >> 16);
             }
-            to.set_codes(s, row, kPieces * part + i, codes);
+            to.set_codes(s, row, kSubBlocks * part + i, codes);
         }
         const float scale = 0.25f * F::block_scale(fields);
         if (part == 0) to.scales[s % 2][0][row] = scale;
@@ -91,7 +91,7 @@ struct BlockWeights<TSR_TYPE_IQ1_M_ROW, kParts> {
     float scale;
 
     SIMT_DEVICE void load(const char* block, float row_scale, int s, int) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         if (s == 0) {
             SIMT_UNROLL
             for (int i = 0; i < 2; ++i) {
@@ -114,7 +114,7 @@ struct BlockWeights<TSR_TYPE_IQ1_M_ROW, kParts> {
     }
     template <class Shared>
     SIMT_DEVICE void store(Shared& to, int s, int row, int) const {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         using namespace block_weights;
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "codebook_signs.hpp"
-#include "kernels/cuda/formats/piece_codebook.hpp"
+#include "kernels/cuda/formats/sub_block_codebook.hpp"
 #include "tiles_blocks.hpp"
 
 namespace tessera::cuda_kernels {
@@ -17,14 +17,14 @@ struct CodebookShared : SplitShared<kOutputs, kParts, split_factor(kType)> {
     SIMT_DEVICE void begin() {
         for (auto i = static_cast<int>(simt::thread_index().x); i < kEntries;
              i += static_cast<int>(simt::block_size().x))
-            entries[i] = piece_bits::pairs_to_nibbles(kType == TSR_TYPE_IQ2_XS ? formats::kIq2XsGrid[i % 512]
-                                                                               : formats::kIq2SGrid[i]);
+            entries[i] = sub_block_bits::pairs_to_nibbles(kType == TSR_TYPE_IQ2_XS ? formats::kIq2XsGrid[i % 512]
+                                                                                   : formats::kIq2SGrid[i]);
         simt::sync_block();
     }
     // By two entries and eight signs of each. size: what the scale is stored as.
-    SIMT_DEVICE void set_entries(int segment, int row, int piece, int size, const uint32_t (&entry)[2],
+    SIMT_DEVICE void set_entries(int segment, int row, int sub_block, int size, const uint32_t (&entry)[2],
                                  const uint32_t (&sign)[2]) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         constexpr int kBias = 64, kFactor = split_factor(kType);
         constexpr const int8_t(&kValues)[4] = formats::kIq2Values;
         const SplitScale by(size * (2 * kFactor) + kFactor, kBias);
@@ -47,7 +47,7 @@ struct CodebookShared : SplitShared<kOutputs, kParts, split_factor(kType)> {
                 low[2 * i + j] = choose8(second[0], second[1], which >> 16 * j);
             }
         }
-        this->set_planes(segment, row, piece, high, low);
+        this->set_planes(segment, row, sub_block, high, low);
     }
 };
 template <int kOutputs, int kParts>
@@ -64,11 +64,11 @@ struct SplitWeights<TSR_TYPE_IQ2_XS, kParts> {
     using F = Format<TSR_TYPE_IQ2_XS>;
     static constexpr int kGroup = 16, kMinimums = 0;
     static_assert(kParts == 2);
-    uint32_t w[2], sizes;  // sizes: of two pieces a byte, a byte for each segment
+    uint32_t w[2], sizes;  // sizes: of two sub-blocks a byte, a byte for each segment
     float d;
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         if (s == 0) {
             uint32_t both[2];
             d = F::block_scale(block);
@@ -94,12 +94,12 @@ struct SplitWeights<TSR_TYPE_IQ2_S, kParts> {
     using F = Format<TSR_TYPE_IQ2_S>;
     static constexpr int kGroup = 16, kMinimums = 0;
     static_assert(kParts == 2);
-    uint32_t w[1], minus[1];  // entries and signs of two pieces
-    uint32_t high, sizes;     // of two pieces a byte, a byte for each segment
+    uint32_t w[1], minus[1];  // entries and signs of two sub-blocks
+    uint32_t high, sizes;     // of two sub-blocks a byte, a byte for each segment
     float d;
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         if (s == 0) {
             uint32_t both[4];
             d = F::block_scale(block);

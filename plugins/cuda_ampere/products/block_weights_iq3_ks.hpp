@@ -1,9 +1,9 @@
 // Weights of iq3_ks as tiles_blocks.hpp multiplies them: decoded when they are stored, from words that hold several
-// pieces.
+// sub-blocks.
 #pragma once
 
 #include "block_weights.hpp"
-#include "kernels/cuda/formats/piece_levels.hpp"
+#include "kernels/cuda/formats/sub_block_levels.hpp"
 
 namespace tessera::cuda_kernels {
 
@@ -17,7 +17,7 @@ struct BlockWeights<TSR_TYPE_IQ3_KS, 1> {
     float d;
 
     SIMT_DEVICE void load(const char* block, float row_scale, int s, int) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         if (s == 0) {
             const uint32_t extra = two_at(block), low = two_at(block + 2) | two_at(block + 4) << 16;
             SIMT_UNROLL
@@ -30,7 +30,7 @@ struct BlockWeights<TSR_TYPE_IQ3_KS, 1> {
     }
     template <class Shared>
     SIMT_DEVICE void store(Shared& to, int s, int row, int) const {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         constexpr Levels<8> kPlain = levels(formats::kIq3kValues, 0),
                             kShifted = levels(formats::kIq3kValues, formats::kIq3kShift);
         SIMT_UNROLL

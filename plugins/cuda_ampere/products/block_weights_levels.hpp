@@ -4,7 +4,7 @@
 // stored.
 #pragma once
 
-#include "kernels/cuda/formats/piece_levels.hpp"
+#include "kernels/cuda/formats/sub_block_levels.hpp"
 #include "tiles_blocks.hpp"
 
 namespace tessera::cuda_kernels {
@@ -20,24 +20,24 @@ SIMT_DEVICE uint32_t level_bias(uint32_t shifted, int bit, uint32_t bias = 128) 
     return shifted >> bit & 1 ? bias - kShift : bias;
 }
 
-// Of iq4_k and iq5_k the first 16 bytes of a block: what belongs to the pieces of a thread of two.
+// Of iq4_k and iq5_k the first 16 bytes of a block: what belongs to the sub-blocks of a thread of two.
 struct SixBitScales {
-    uint32_t scales[2];  // with 32 added; by the piece of a segment, a byte for each segment
-    uint32_t shifted;    // bits of the pieces, four a segment
+    uint32_t scales[2];  // with 32 added; by the sub-block of a segment, a byte for each segment
+    uint32_t shifted;    // bits of the sub-blocks, four a segment
     float d;
 
-    // kNeighbours: a thread has neighbouring pieces, else every second one.
+    // kNeighbours: a thread has neighbouring sub-blocks, else every second one.
     template <bool kNeighbours>
     SIMT_DEVICE void load(const char* block, int part) {
         uint32_t head[4];
-        piece_bits::get_words<16>(block, head);
+        sub_block_bits::get_words<16>(block, head);
         d = simt::unpack_low<simt::half_t>(head[0]);
         const int first = kNeighbours ? 2 * part : part;
         shifted = head[0] >> (16 + first);
         SIMT_UNROLL
         for (int i = 0; i < 2; ++i) {
-            const uint32_t bytes = piece_bits::alternate_bytes(head[2], head[3], kNeighbours ? part : i);
-            scales[i] = piece_bits::nibbles(bytes, kNeighbours ? 4 * i : 4 * part) |
+            const uint32_t bytes = sub_block_bits::alternate_bytes(head[2], head[3], kNeighbours ? part : i);
+            scales[i] = sub_block_bits::nibbles(bytes, kNeighbours ? 4 * i : 4 * part) |
                         (head[1] >> 2 * (first + (kNeighbours ? i : 2 * i)) & 0x03030303u) << 4;
         }
     }
@@ -98,13 +98,13 @@ struct SplitWeights<TSR_TYPE_IQ3_K, kParts> {
     static constexpr int kGroup = 16, kMinimums = 0;
     static_assert(kParts == 2);
     uint32_t w[4], high[4];  // of 128 elements, and of the block
-    uint32_t sizes[2];       // by the piece of a segment, a byte for each segment
+    uint32_t sizes[2];       // by the sub-block of a segment, a byte for each segment
     uint32_t minus, shifted;
     float d;
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
         using namespace simt;
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         using namespace block_weights;
         if (s == 0) {
             uint32_t head[4];  // and the first codes
@@ -122,7 +122,7 @@ struct SplitWeights<TSR_TYPE_IQ3_K, kParts> {
     }
     template <class Shared>
     SIMT_DEVICE void store(Shared& to, int s, int row, int part) const {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         using namespace block_weights;
         constexpr int kBias = 64, kFactor = split_factor(TSR_TYPE_IQ3_K);
         constexpr const int8_t(&kLevels)[8] = formats::kIq3kValues;
@@ -152,7 +152,7 @@ struct SplitWeights<TSR_TYPE_IQ3_K, kParts> {
     }
 };
 
-// Neighbouring pieces lie in the low and the high nibbles of 16 bytes.
+// Neighbouring sub-blocks lie in the low and the high nibbles of 16 bytes.
 template <int kParts>
 struct SplitWeights<TSR_TYPE_IQ4_K, kParts> {
     using F = Format<TSR_TYPE_IQ4_K>;
@@ -163,11 +163,11 @@ struct SplitWeights<TSR_TYPE_IQ4_K, kParts> {
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
         if (s == 0) head.template load<true>(block, part);
-        piece_bits::get_words<16>(block + 16 + 32 * s + 16 * part, w);
+        sub_block_bits::get_words<16>(block + 16 + 32 * s + 16 * part, w);
     }
     template <class Shared>
     SIMT_DEVICE void store(Shared& to, int s, int row, int part) const {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         using namespace block_weights;
         constexpr Table16 kTable = table16(formats::kIq4Values, 128);
         uint32_t first[4], second[4];
@@ -190,7 +190,7 @@ struct SplitWeights<TSR_TYPE_IQ4_K, kParts> {
     }
 };
 
-// Pieces of the first and the second half of a segment lie in the low and the high nibbles of 16 bytes.
+// Sub-blocks of the first and the second half of a segment lie in the low and the high nibbles of 16 bytes.
 template <int kParts>
 struct SplitWeights<TSR_TYPE_IQ5_K, kParts> {
     using F = Format<TSR_TYPE_IQ5_K>;
@@ -200,7 +200,7 @@ struct SplitWeights<TSR_TYPE_IQ5_K, kParts> {
     uint32_t w[4], high[4];  // of the segment, and the fifth bits of the block
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         if (s == 0) {
             head.template load<false>(block, part);
             get_words<16>(block + 144 + 16 * part, high);
@@ -209,7 +209,7 @@ struct SplitWeights<TSR_TYPE_IQ5_K, kParts> {
     }
     template <class Shared>
     SIMT_DEVICE void store(Shared& to, int s, int row, int part) const {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         using namespace block_weights;
         constexpr auto kLevels = levels(formats::kIq5kValues, 128);
         constexpr Table16 kLower{{kLevels.words[0], kLevels.words[1], kLevels.words[2], kLevels.words[3]}};
@@ -253,7 +253,7 @@ struct SplitWeights<TSR_TYPE_IQ6_K, kParts> {
 
     SIMT_DEVICE void load(const char* block, float, int s, int part) {
         using namespace simt;
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         if (s == 0) {
             uint32_t head[1];
             get_words<F::kAlignment>(block, head);
@@ -268,7 +268,7 @@ struct SplitWeights<TSR_TYPE_IQ6_K, kParts> {
     }
     template <class Shared>
     SIMT_DEVICE void store(Shared& to, int s, int row, int part) const {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         using namespace block_weights;
         SIMT_UNROLL
         for (int i = 0; i < 2; ++i) {

@@ -2,7 +2,7 @@
 // blocks are loaded as words that nothing aligns, and decoded when they are stored.
 #pragma once
 
-#include "kernels/cuda/formats/piece_small.hpp"
+#include "kernels/cuda/formats/sub_block_small.hpp"
 #include "tiles_blocks.hpp"
 
 namespace tessera::cuda_kernels {
@@ -17,7 +17,7 @@ struct OfNibbles {
 
     // Compilers do not make them anew for each look-up.
     SIMT_DEVICE void begin_with(const int8_t (&values)[16]) {
-        levels = piece_bits::table16(values);
+        levels = sub_block_bits::table16(values);
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) levels.words[i] = static_cast<uint32_t>(kept(static_cast<int>(levels.words[i])));
     }
@@ -32,7 +32,7 @@ struct OfNibbles {
     SIMT_DEVICE void set(Shared& to, int s, int row, int half, float scale, const uint32_t (&words)[4]) const {
         uint32_t low[4], high[4];
         SIMT_UNROLL
-        for (int i = 0; i < 4; ++i) piece_bits::look_up(levels, words[i], low[i], high[i]);
+        for (int i = 0; i < 4; ++i) sub_block_bits::look_up(levels, words[i], low[i], high[i]);
         to.set_codes(s, row, 2 * half, low);
         to.set_codes(s, row, 2 * half + 1, high);
         to.scales[s % 2][half][row] = scale;
@@ -48,7 +48,7 @@ struct BlockWeights<TSR_TYPE_IQ4_NL, kParts> : block_weights::OfNibbles<TSR_TYPE
 
     SIMT_DEVICE void begin() { begin_with(formats::kIq4Values); }
     SIMT_DEVICE void load(const char* block, float, int s, int) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         const char* from = block + 36 * s;
         past = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) & 2);
         const char* aligned = from - past;
@@ -80,7 +80,7 @@ struct BlockWeights<TSR_TYPE_MXFP4, kParts> : block_weights::OfNibbles<TSR_TYPE_
 
     SIMT_DEVICE void begin() { begin_with(formats::kMxfp4Values); }
     SIMT_DEVICE void load(const char* block, float, int s, int) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         // The last two blocks with two bytes before them, so that nothing past the end is read.
         const char* from = block + (s == 3 ? 100 : 34 * s);
         past = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) & 3);

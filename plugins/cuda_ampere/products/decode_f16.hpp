@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/attention/cache.hpp"
-#include "kernels/cuda/formats/piece_small.hpp"
+#include "kernels/cuda/formats/sub_block_small.hpp"
 
 namespace tessera::cuda_kernels {
 
@@ -21,10 +21,10 @@ inline constexpr float kIntegerOfCode<TSR_TYPE_Q5_0> = 0.125f;
 template <>
 inline constexpr float kIntegerOfCode<TSR_TYPE_Q4_0> = 0.0625f;
 
-// The elements of a piece by products of f16, two at once: integers of 8 bits are exact, and the product with the scale
-// is rounded once, as that of f32 is. For scales whose products stay within f16.
+// The elements of a sub-block by products of f16, two at once: integers of 8 bits are exact, and the product with the
+// scale is rounded once, as that of f32 is. For scales whose products stay within f16.
 template <int kType>
-SIMT_DEVICE void decode_by_halves(const Piece& p, uint32_t scale, uint32_t (&words)[8]) {
+SIMT_DEVICE void decode_by_halves(const SubBlock& p, uint32_t scale, uint32_t (&words)[8]) {
     using namespace simt;
     constexpr float kInteger = kIntegerOfCode<kType>;
     const uint32_t factor = pack<half_t>(kInteger, kInteger), offset = pack<half_t>(-1152 * kInteger, -1152 * kInteger);
@@ -41,16 +41,16 @@ SIMT_DEVICE void decode_by_halves(const Piece& p, uint32_t scale, uint32_t (&wor
 // 16 neighbouring elements of a cached row as f16, two a word. What is larger than f16 holds becomes the largest f16:
 // only rows of f32 and of scales near that can be.
 template <int kType>
-SIMT_DEVICE void decode_to_f16(const char* row, int piece, uint32_t (&words)[8]) {
+SIMT_DEVICE void decode_to_f16(const char* row, int sub_block, uint32_t (&words)[8]) {
     using namespace simt;
     float values[16];
     if constexpr (kType == TSR_TYPE_F32 || kType == TSR_TYPE_F16 || kType == TSR_TYPE_BF16) {
         SIMT_UNROLL
-        for (int i = 0; i < 16; ++i) values[i] = float_element<kType>(row, piece * 16 + i);
+        for (int i = 0; i < 16; ++i) values[i] = float_element<kType>(row, sub_block * 16 + i);
     } else {
-        const Piece p = Format<kType>::load(row, piece);
+        const SubBlock p = Format<kType>::load(row, sub_block);
         if constexpr (kIntegerOfCode<kType> != 0) {
-            const uint32_t scale = piece_bits::two_at(row + piece / 2 * Format<kType>::kBlockBytes);
+            const uint32_t scale = sub_block_bits::two_at(row + sub_block / 2 * Format<kType>::kBlockBytes);
             if ((scale & 0x7FFF) < 0x5FF0) return decode_by_halves<kType>(p, scale, words);  // 508
         }
         SIMT_UNROLL
@@ -66,11 +66,11 @@ SIMT_DEVICE void decode_to_f16(const char* row, int piece, uint32_t (&words)[8])
 }
 
 // The same of a type that is told at run time.
-SIMT_DEVICE void decode_cached(int type, const char* row, int piece, uint32_t (&words)[8]) {
+SIMT_DEVICE void decode_cached(int type, const char* row, int sub_block, uint32_t (&words)[8]) {
     switch (type) {
 #define TESSERA_CASE(id) \
     case TSR_TYPE_##id:  \
-        return decode_to_f16<TSR_TYPE_##id>(row, piece, words);
+        return decode_to_f16<TSR_TYPE_##id>(row, sub_block, words);
         TESSERA_CACHED_TYPES(TESSERA_CASE)
 #undef TESSERA_CASE
         default:

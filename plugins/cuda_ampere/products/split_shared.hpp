@@ -3,7 +3,7 @@
 // two int8.
 #pragma once
 
-#include "kernels/cuda/formats/piece_bits.hpp"
+#include "kernels/cuda/formats/sub_block_bits.hpp"
 #include "kernels/cuda/matmul/tiles.hpp"
 #include "swizzle.hpp"
 
@@ -41,7 +41,7 @@ struct SplitScale {
     SIMT_DEVICE uint32_t products(uint32_t values) const { return values * factor + offset; }
 };
 
-namespace piece_bits {
+namespace sub_block_bits {
 
 // Values of products with a bias, for the halves of a word.
 constexpr uint32_t two_values(int a, int b, int bias) {
@@ -69,7 +69,7 @@ SIMT_DEVICE void split_alternate(uint32_t even, uint32_t odd, uint32_t& high, ui
     low = centred(byte_permute(even, odd, 0x6240));
 }
 
-}  // namespace piece_bits
+}  // namespace sub_block_bits
 
 // Codes are stored times the integer of their scale, times kFactor, as two int8: 256 times the first and the second.
 // Only blocks have a scale. kParts: threads that decode a row.
@@ -81,8 +81,8 @@ struct SplitShared {
     simt::UInt4 minimums[1][1];
 
     SIMT_DEVICE void begin() {}
-    SIMT_DEVICE void set_piece(int segment, int row, int piece, const uint32_t (&words)[4], int scale, float) {
-        using namespace piece_bits;
+    SIMT_DEVICE void set_sub_block(int segment, int row, int sub_block, const uint32_t (&words)[4], int scale, float) {
+        using namespace sub_block_bits;
         const SplitScale by(scale * kFactor, 128);
         uint32_t high[4], low[4];
         SIMT_UNROLL
@@ -90,10 +90,11 @@ struct SplitShared {
             const uint32_t positive = centred(words[i]);
             split_alternate(by.products(even_bytes(positive)), by.products(odd_bytes(positive)), high[i], low[i]);
         }
-        set_planes(segment, row, piece, high, low);
+        set_planes(segment, row, sub_block, high, low);
     }
-    SIMT_DEVICE void set_planes(int segment, int row, int piece, const uint32_t (&high)[4], const uint32_t (&low)[4]) {
-        const int to = swizzled(row, piece);
+    SIMT_DEVICE void set_planes(int segment, int row, int sub_block, const uint32_t (&high)[4],
+                                const uint32_t (&low)[4]) {
+        const int to = swizzled(row, sub_block);
         codes[segment % 2][0][to] = simt::UInt4{high[0], high[1], high[2], high[3]};
         codes[segment % 2][1][to] = simt::UInt4{low[0], low[1], low[2], low[3]};
     }

@@ -4,7 +4,7 @@
 #include "block_weights_iq1_m.hpp"
 #include "block_weights_iq2.hpp"
 #include "kernels/cuda/formats/families.hpp"
-#include "kernels/cuda/formats/piece_codebook.hpp"
+#include "kernels/cuda/formats/sub_block_codebook.hpp"
 #include "staged_kernels.hpp"
 
 TESSERA_FORMATS(Codebook, TESSERA_PRODUCT_STAGED)

@@ -3,7 +3,7 @@
 #include "block_weights_iq3_ks.hpp"
 #include "block_weights_levels.hpp"
 #include "kernels/cuda/formats/families.hpp"
-#include "kernels/cuda/formats/piece_levels.hpp"
+#include "kernels/cuda/formats/sub_block_levels.hpp"
 #include "staged_kernels.hpp"
 
 TESSERA_FORMATS(Levels, TESSERA_PRODUCT_STAGED)

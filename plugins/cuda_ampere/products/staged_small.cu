@@ -3,7 +3,7 @@
 // two as in tiles_mma.hpp.
 #include "block_weights_nibbles.hpp"
 #include "block_weights_q8_row.hpp"
-#include "kernels/cuda/formats/piece_small.hpp"
+#include "kernels/cuda/formats/sub_block_small.hpp"
 #include "staged_kernels.hpp"
 
 TESSERA_PRODUCT_STAGED(q4_0, Q4_0)

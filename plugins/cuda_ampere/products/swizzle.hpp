@@ -5,10 +5,10 @@
 
 namespace tessera::cuda_kernels {
 
-// Piece `piece` of 16 elements of a row, in pieces: in an order that depends on the row, so that one piece of eight
-// rows is read from all banks.
-SIMT_DEVICE int swizzled(int row, int piece) {
-    return 4 * row + (piece ^ (row / 2 & 3));
+// Sub-block `sub_block` of 16 elements of a row, in sub-blocks: in an order that depends on the row, so that one
+// sub-block of eight rows is read from all banks.
+SIMT_DEVICE int swizzled(int row, int sub_block) {
+    return 4 * row + (sub_block ^ (row / 2 & 3));
 }
 
 }  // namespace tessera::cuda_kernels

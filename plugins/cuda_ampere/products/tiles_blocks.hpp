@@ -137,7 +137,7 @@ struct BlockTile {
 
     // Fragments of the outputs of a warp: of the first or the second 32 elements of a segment.
     SIMT_DEVICE void load_codes(int plane, int half, uint32_t (&b)[kColumns][2]) const {
-        // Two pieces further in the order of swizzled.
+        // Two sub-blocks further in the order of swizzled.
         const char* from = at<char>(static_cast<const void*>(shared->codes), codes ^ 32 * half);
         SIMT_UNROLL
         for (int j = 0; j < kColumns; j += 2) {

@@ -34,7 +34,7 @@ struct MmaTile {
     static constexpr int kScales = 32 / F::kScaleElements;           // of 32 elements
     static constexpr int kChunks = kSegmentBytes / 16;
     static constexpr int kCopies = (kRows * kChunks + kTilesThreads - 1) / kTilesThreads;  // of a thread, of one row
-    static constexpr int kPieces = kOutputs * 4 / kTilesThreads;  // that a thread decodes in a step
+    static constexpr int kSubBlocks = kOutputs * 4 / kTilesThreads;  // that a thread decodes in a step
     using Shared = SegmentShared<F, kOutputs>;
 
     float sums[4][kColumns][4];  // by 16 rows, by 8 outputs, as mma has them
@@ -129,19 +129,20 @@ struct MmaTile {
         }
     }
 
-    // `first`: of the four pieces of the row that `pieces` are.
+    // `first`: of the four sub-blocks of the row that `sub_blocks` are.
     SIMT_DEVICE static void store(Shared& to, int buffer, int row, int first,
-                                  const WeightPieces<kType, kPieces>& pieces) {
+                                  const WeightSubBlocks<kType, kSubBlocks>& sub_blocks) {
         using namespace simt;
-        constexpr int kOfScale = F::kScaleElements / kPieceElements;
+        constexpr int kOfScale = F::kScaleElements / kSubBlockElements;
         SIMT_UNROLL
-        for (int i = 0; i < kPieces; ++i)
+        for (int i = 0; i < kSubBlocks; ++i)
             to.codes[buffer][swizzled(row, first + i)] =
-                UInt4{pieces.codes[i][0], pieces.codes[i][1], pieces.codes[i][2], pieces.codes[i][3]};
+                UInt4{sub_blocks.codes[i][0], sub_blocks.codes[i][1], sub_blocks.codes[i][2], sub_blocks.codes[i][3]};
         SIMT_UNROLL
-        for (int i = 0; i < kPieces / kOfScale; ++i) {
-            to.scales[buffer][first / kOfScale + i][row] = pieces.scales[i];
-            if constexpr (F::kOffsets) to.offsets[buffer][first / kOfScale + i][row] = two_bfloats(pieces.offsets[i]);
+        for (int i = 0; i < kSubBlocks / kOfScale; ++i) {
+            to.scales[buffer][first / kOfScale + i][row] = sub_blocks.scales[i];
+            if constexpr (F::kOffsets)
+                to.offsets[buffer][first / kOfScale + i][row] = two_bfloats(sub_blocks.offsets[i]);
         }
     }
 };
@@ -170,7 +171,7 @@ SIMT_DEVICE void multiply_tile_mma(const Tiles& a) {
     const auto* x = at<char>(
         a.x, row_offset(a, tile, minimum(x_row, tile.count - 1), a.x_numbering, a.x_row, a.x_slot) + 16 * x_chunk);
     UInt4* const x_to = x_shared + x_row * kChunks + x_chunk;
-    const int steps = static_cast<int>(segments_of(a.k)), pieces = a.k / kPieceElements;
+    const int steps = static_cast<int>(segments_of(a.k)), sub_blocks = a.k / kSubBlockElements;
     const auto copy_x = [&](int segment, int buffer) {
         if (x_row < rows) {
             SIMT_UNROLL
@@ -181,13 +182,13 @@ SIMT_DEVICE void multiply_tile_mma(const Tiles& a) {
         }
         copy_async_commit();
     };
-    constexpr int kThreadsOfRow = 4 / Product::kPieces;
-    const int column = t / kThreadsOfRow, piece = t % kThreadsOfRow * Product::kPieces;
+    constexpr int kThreadsOfRow = 4 / Product::kSubBlocks;
+    const int column = t / kThreadsOfRow, sub_block = t % kThreadsOfRow * Product::kSubBlocks;
     // Columns past the last output are computed like it, and not written.
     const char* weight = nearest_weight_of_column(a, tile.matrix, first_column, column);
     const float row_scale = F::row_scale(weight);
     weight += F::kPrefixBytes;
-    WeightPieces<kType, Product::kPieces> ahead;
+    WeightSubBlocks<kType, Product::kSubBlocks> ahead;
 
     const int row_warp = static_cast<int>(warp()) % kWarpsOfRows * 64,
               column_warp = static_cast<int>(warp()) / kWarpsOfRows * 8 * Product::kColumns;
@@ -200,8 +201,8 @@ SIMT_DEVICE void multiply_tile_mma(const Tiles& a) {
         product.sums[i / (4 * Product::kColumns)][i / 4 % Product::kColumns][i % 4] = 0;
 
     copy_x(0, 0);
-    ahead.load(weight, row_scale, 0, piece, pieces);
-    Product::store(weight_shared[0], 0, column, piece, ahead);
+    ahead.load(weight, row_scale, 0, sub_block, sub_blocks);
+    Product::store(weight_shared[0], 0, column, sub_block, ahead);
     sync_block();
     SIMT_UNROLL
     for (int i = 0; i < 4; ++i) product.begin[i] = begin[i];  // loaded, so that the compiler keeps them in registers
@@ -214,10 +215,10 @@ SIMT_DEVICE void multiply_tile_mma(const Tiles& a) {
             const bool more = step + s + 1 < steps;
             if (more) {
                 copy_x(s + 1, 1 - s);
-                ahead.load(weight, row_scale, step + s + 1, piece, pieces);
+                ahead.load(weight, row_scale, step + s + 1, sub_block, sub_blocks);
             }
             product.multiply(s);
-            if (more) Product::store(weight_shared[0], 1 - s, column, piece, ahead);
+            if (more) Product::store(weight_shared[0], 1 - s, column, sub_block, ahead);
         }
         x += 2 * kSegmentBytes;
     }

@@ -94,7 +94,7 @@ SIMT_DEVICE void multiply_tile_dp4a(const Tiles& a) {
                                          chunk % kChunks
                                    : -1;
     }
-    const int steps = static_cast<int>(segments_of(a.k)), pieces = a.k / kPieceElements;
+    const int steps = static_cast<int>(segments_of(a.k)), sub_blocks = a.k / kSubBlockElements;
     UInt4 x_ahead[kCopies];
     const auto load_x = [&](int step) {
         SIMT_UNROLL
@@ -111,11 +111,11 @@ SIMT_DEVICE void multiply_tile_dp4a(const Tiles& a) {
             if (chunk < kRows * kChunks) x_shared[step % 2 * kRows * kChunks + chunk] = x_ahead[i];
         }
     };
-    const int column = t / 2, piece = t % 2 * 2;
+    const int column = t / 2, sub_block = t % 2 * 2;
     const char* weight = weight_of_column(a, tile.matrix, first_column, column);
     const float row_scale = weight ? Product::F::row_scale(weight) : 0.f;
     if (weight) weight += Product::F::kPrefixBytes;
-    WeightPieces<kType, 2> ahead;
+    WeightSubBlocks<kType, 2> ahead;
     const auto weight_at = [&](int step, int row) {
         return at<char>(static_cast<void*>(weight_shared), (step % 2 * kOutputs + row) * kWeightBytes);
     };
@@ -127,22 +127,22 @@ SIMT_DEVICE void multiply_tile_dp4a(const Tiles& a) {
     for (int i = 0; i < 32; ++i) product.sums[i / 4][i % 4] = 0;
 
     load_x(0);
-    ahead.load(weight, row_scale, 0, piece, pieces);
+    ahead.load(weight, row_scale, 0, sub_block, sub_blocks);
     store_x(0);
-    ahead.store(weight_at(0, column), piece);
+    ahead.store(weight_at(0, column), sub_block);
     for (int step = 0; step < steps; ++step) {
         sync_block();
         const bool more = step + 1 < steps;
         if (more) {
             load_x(step + 1);
-            ahead.load(weight, row_scale, step + 1, piece, pieces);
+            ahead.load(weight, row_scale, step + 1, sub_block, sub_blocks);
         }
         if (busy)
             product.multiply(reinterpret_cast<const char*>(x_shared + (step % 2 * kRows + first_row) * kChunks),
                              weight_at(step, my_column));
         if (more) {
             store_x(step + 1);
-            ahead.store(weight_at(step + 1, column), piece);
+            ahead.store(weight_at(step + 1, column), sub_block);
         }
     }
     write_plain_tile(a, product.sums, targets, first_row, tile.count, first_column, my_column);

@@ -1,4 +1,4 @@
-// Which piece of work last wrote and read each byte, and whether the next access is ordered after it. What orders work
+// Which operation last wrote and read each byte, and whether the next access is ordered after it. What orders work
 // is what a program relies on with a real driver: a stream, an event that a stream waits for, a wait or a query of the
 // host before the call, an edge of a graph. When work was done by chance does not matter.
 //
@@ -33,7 +33,7 @@ class Ancestors {
     std::vector<uint64_t> bits_;
 };
 
-// A piece of work, or one node of a graph that was launched as one.
+// An operation of a stream, or one node of a graph that was launched as one.
 struct Moment {
     size_t card = 0;
     uint32_t stream = 0;

@@ -34,7 +34,7 @@ struct Capture;
 struct Graph;
 struct Node;
 
-// What a piece of work ends with.
+// What an operation ends with.
 struct Ended {
     Result result = CUDA_SUCCESS;
     std::string report;
@@ -149,7 +149,7 @@ struct Card {
     uint32_t local = 0;                         // bytes a thread: the most that a kernel has needed so far
     uint64_t reach = 0;                         // bit i: access to card i has been enabled
     Result error = CUDA_SUCCESS;                // sticky
-    uint32_t executing = 0;                     // pieces of work that its streams do right now, without the mutex
+    uint32_t executing = 0;                     // operations that its streams do right now, without the mutex
     bool lost = false;
     // Faults that were asked for: what happens at the n-th operation of its kind, or call of a function.
     uint64_t operations = 0, launches = 0, allocated = 0;
@@ -236,7 +236,7 @@ void fail(Driver& d, Card& card, Result result, const std::string& report);
 Result find_stream(Driver& d, void* handle, std::shared_ptr<Stream>& stream);
 // Work on a stream: captured if it is being captured, else enqueued. With the mutex.
 Result submit(Driver& d, Stream& stream, Node node);
-// Puts `work` behind what the stream has been given, as one piece of its work.
+// Puts `work` behind what the stream has been given, as one operation.
 void enqueue(Driver& d, Stream& stream, Work work);
 // Waits until `stream` has done what it has been given so far; releases the mutex meanwhile.
 Result wait_for(Driver& d, const std::shared_ptr<Stream>& stream, std::unique_lock<std::mutex>& lock);
@@ -262,7 +262,7 @@ struct HostSide {
 std::shared_ptr<HostSide> watch_host(Driver& d, const Node& node);
 // Does the node's work; a fault if the host has changed page-locked memory since the call. Without the mutex.
 Ended run_node(const Node& node, const HostSide* host, const Execution& execution);
-// Notes what a piece of work has read and written; a fault if earlier work that is not ordered before it touched the
+// Notes what an operation has read and written; a fault if earlier work that is not ordered before it touched the
 // same bytes. Without the mutex.
 Ended note_accesses(const Execution& execution, const std::shared_ptr<const std::string>& what,
                     const std::vector<emulator::Touched>& touched);

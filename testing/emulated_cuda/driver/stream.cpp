@@ -38,7 +38,7 @@ void Stream::enqueue(Command command) {
 
 namespace {
 
-// Returns when the policy lets the stream do its next piece of work.
+// Returns when the policy lets the stream do its next operation.
 void wait_for_permission(Driver& d, Stream& stream, std::unique_lock<std::mutex>& lock) {
     const auto urgent = [&] { return d.waiters > 0 || stream.stops; };
     switch (d.policy) {

@@ -41,9 +41,9 @@ def record_splits(all_texts):
         cutter = pipelines.cut(name)
         cuts[name] = []
         for text in all_texts:
-            pieces = [p for p, _ in cutter.pre_tokenize_str(text)] if text else []
-            assert "".join(pieces) == text, (name, text)
-            cuts[name].append([len(p.encode()) for p in pieces])
+            pretokens = [p for p, _ in cutter.pre_tokenize_str(text)] if text else []
+            assert "".join(pretokens) == text, (name, text)
+            cuts[name].append([len(p.encode()) for p in pretokens])
     write("splits.json", cuts)
 
 

@@ -19,13 +19,13 @@ namespace json = boost::json;
 constexpr size_t kMaximumTokens = 1 << 24;
 
 // A text, or its bytes where it ends within a character.
-void write_piece(text::JsonWriter& json, std::string_view piece) {
-    if (is_utf8(piece)) {
-        json.value(piece);
+void write_piece(text::JsonWriter& json, std::string_view bytes) {
+    if (is_utf8(bytes)) {
+        json.value(bytes);
         return;
     }
     json.begin_list();
-    for (const char byte : piece) json.value(static_cast<unsigned char>(byte));
+    for (const char byte : bytes) json.value(static_cast<unsigned char>(byte));
     json.end_list();
 }
 
@@ -74,8 +74,8 @@ HttpResponse detokenize_response(std::string_view body, const ModelText& model, 
     CountedBody answer(memory, "tokens");
     text::StreamingDetokenizer detokenizer(*model.tokenizer, true);
     answer.append(R"({"content":")");
-    const auto append = [&](std::string_view piece) {
-        std::string quoted = text::json_string(piece);
+    const auto append = [&](std::string_view bytes) {
+        std::string quoted = text::json_string(bytes);
         answer.append(std::string_view(quoted).substr(1, quoted.size() - 2));
     };
     for (const json::value& value : *given)

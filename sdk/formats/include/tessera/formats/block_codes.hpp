@@ -1,6 +1,6 @@
 // Blocks as codes: what a format gives once, so that everything runs with it. Decoding to f32, the packed layout and
-// the products of CPUs (kernels/x86/matmul/packed_any.hpp) and the pieces of CUDA kernels
-// (kernels/cuda/formats/piece_any.hpp) are made of it, where a format has none of its own by hand.
+// the products of CPUs (kernels/x86/matmul/packed_any.hpp) and the sub-blocks of CUDA kernels
+// (kernels/cuda/formats/sub_block_any.hpp) are made of it, where a format has none of its own by hand.
 #pragma once
 
 #include <tessera/formats/block.hpp>

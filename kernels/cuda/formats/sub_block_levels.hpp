@@ -1,14 +1,14 @@
-// Pieces of the formats with uneven levels that ik_llama.cpp added (tessera/formats/levels.hpp); see piece.hpp. "half"
-// h is elements 16 h .. 16 h + 15 of a block of 256.
+// Sub-blocks of the formats with uneven levels that ik_llama.cpp added (tessera/formats/levels.hpp); see sub_block.hpp.
+// "half" h is elements 16 h .. 16 h + 15 of a block of 256.
 #pragma once
 
-#include "piece_any.hpp"
-#include "piece_bits.hpp"
+#include "sub_block_any.hpp"
+#include "sub_block_bits.hpp"
 
 #include <tessera/formats/block_list.hpp>
 
 namespace tessera::cuda_kernels {
-namespace piece_bits {
+namespace sub_block_bits {
 
 // Levels of one set or, shifted, of the other.
 template <int kCount>
@@ -113,19 +113,19 @@ SIMT_DEVICE float byte_scale(uint32_t scale) {
     return static_cast<float>(static_cast<int>(scale & 254) - 127);
 }
 
-}  // namespace piece_bits
+}  // namespace sub_block_bits
 
 template <>
-struct Format<TSR_TYPE_IQ2_K> : piece_bits::FormatOf<formats::BlockIq2K> {
-    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
+struct Format<TSR_TYPE_IQ2_K> : sub_block_bits::FormatOf<formats::BlockIq2K> {
+    SIMT_DEVICE static float block_scale(const char* b) { return sub_block_bits::half_at(b); }
     SIMT_DEVICE static int integer_scale(const char* b, int h) {
-        return static_cast<int>(piece_bits::byte_at(b + 4 + h / 2) >> (4 * (h % 2)) & 15) - 8;
+        return static_cast<int>(sub_block_bits::byte_at(b + 4 + h / 2) >> (4 * (h % 2)) & 15) - 8;
     }
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
-        Piece p;
+        SubBlock p;
         two_bit_levels<kAlignment>(b + 12, h, two_at(b + 2) >> h & 1, p.codes);
         p.scale = block_scale(b) * static_cast<float>(integer_scale(b, h));
         p.offset = 0;
@@ -134,13 +134,13 @@ struct Format<TSR_TYPE_IQ2_K> : piece_bits::FormatOf<formats::BlockIq2K> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ2_KS> : piece_bits::FormatOf<formats::BlockIq2Ks> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_IQ2_KS> : sub_block_bits::FormatOf<formats::BlockIq2Ks> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd, j = h / 2;
         const uint32_t extra = two_at(b);
-        Piece p;
+        SubBlock p;
         two_bit_levels<kAlignment>(b + 6, h, extra >> j & 1, p.codes);
         const uint32_t scale = (byte_at(b + 2 + j / 2) >> (4 * (j % 2)) & 15) | (extra >> (8 + j) & 1) << 4;
         p.scale = row_scale * static_cast<float>(static_cast<int>(scale) - 16);
@@ -150,20 +150,20 @@ struct Format<TSR_TYPE_IQ2_KS> : piece_bits::FormatOf<formats::BlockIq2Ks> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ3_K> : piece_bits::FormatOf<formats::BlockIq3K> {
-    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
+struct Format<TSR_TYPE_IQ3_K> : sub_block_bits::FormatOf<formats::BlockIq3K> {
+    SIMT_DEVICE static float block_scale(const char* b) { return sub_block_bits::half_at(b); }
     SIMT_DEVICE static int integer_scale(const char* b, int h) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         const int size = static_cast<int>(2 * (byte_at(b + 6 + h / 2) >> (4 * (h % 2)) & 15)) + 1;
         // Without a predicate for each of eight signs, of which products of many rows had too many at once.
         const int minus = -static_cast<int>(two_at(b + 4) >> h & 1);
         return (size ^ minus) - minus;
     }
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
-        Piece p;
+        SubBlock p;
         three_bit_levels<kAlignment>(b + 14, b + 78, h, two_at(b + 2) >> h & 1, p.codes);
         p.scale = block_scale(b) * static_cast<float>(integer_scale(b, h));
         p.offset = 0;
@@ -172,13 +172,13 @@ struct Format<TSR_TYPE_IQ3_K> : piece_bits::FormatOf<formats::BlockIq3K> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ3_KS> : piece_bits::FormatOf<formats::BlockIq3Ks> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_IQ3_KS> : sub_block_bits::FormatOf<formats::BlockIq3Ks> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd, j = h / 2;
         const uint32_t extra = two_at(b);
-        Piece p;
+        SubBlock p;
         three_bit_levels<kAlignment>(b + 6, b + 70, h, extra >> (8 + j) & 1, p.codes);
         const uint32_t scale = (byte_at(b + 2 + j % 4) >> (4 * (j / 4)) & 15) | (extra >> j & 1) << 4;
         p.scale = row_scale * static_cast<float>(static_cast<int>(scale) - 16);
@@ -188,16 +188,16 @@ struct Format<TSR_TYPE_IQ3_KS> : piece_bits::FormatOf<formats::BlockIq3Ks> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ4_K> : piece_bits::FormatOf<formats::BlockIq4K> {
-    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
+struct Format<TSR_TYPE_IQ4_K> : sub_block_bits::FormatOf<formats::BlockIq4K> {
+    SIMT_DEVICE static float block_scale(const char* b) { return sub_block_bits::half_at(b); }
     SIMT_DEVICE static int integer_scale(const char* b, int h) {
-        return piece_bits::six_bit_scale(piece_bits::get<uint32_t>(b + 4), b + 8, h);
+        return sub_block_bits::six_bit_scale(sub_block_bits::get<uint32_t>(b + 4), b + 8, h);
     }
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
-        Piece p;
+        SubBlock p;
         four_bit_levels<kAlignment>(b + 16, h, two_at(b + 2) >> h & 1, p.codes);
         p.scale = block_scale(b) * static_cast<float>(integer_scale(b, h));
         p.offset = 0;
@@ -206,20 +206,20 @@ struct Format<TSR_TYPE_IQ4_K> : piece_bits::FormatOf<formats::BlockIq4K> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ4_KS> : piece_bits::FormatOf<formats::BlockIq4Ks> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_IQ4_KS> : sub_block_bits::FormatOf<formats::BlockIq4Ks> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
         const uint32_t scale = byte_at(b + h / 2);
-        Piece p;
+        SubBlock p;
         four_bit_levels<kAlignment>(b + 8, h, scale & 1, p.codes);
         p.scale = row_scale * byte_scale(scale);
         p.offset = 0;
         return p;
     }
     SIMT_DEVICE static NibbleLevels nibbles_at(const char* blocks, unsigned pair, float row_scale) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         constexpr Table16 kPlain = sum_table(formats::kIq4Values);
         constexpr Table16 kShifted = sum_table(formats::kIq4Values, formats::kIq4kShift);
         static_assert(is_sum_table(kPlain, formats::kIq4Values, 0));
@@ -236,16 +236,16 @@ struct Format<TSR_TYPE_IQ4_KS> : piece_bits::FormatOf<formats::BlockIq4Ks> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ5_K> : piece_bits::FormatOf<formats::BlockIq5K> {
-    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
+struct Format<TSR_TYPE_IQ5_K> : sub_block_bits::FormatOf<formats::BlockIq5K> {
+    SIMT_DEVICE static float block_scale(const char* b) { return sub_block_bits::half_at(b); }
     SIMT_DEVICE static int integer_scale(const char* b, int h) {
-        return piece_bits::six_bit_scale(piece_bits::get<uint32_t>(b + 4), b + 8, h);
+        return sub_block_bits::six_bit_scale(sub_block_bits::get<uint32_t>(b + 4), b + 8, h);
     }
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
-        Piece p;
+        SubBlock p;
         five_bit_levels<kAlignment>(b + 16, b + 144, h, two_at(b + 2) >> h & 1, p.codes);
         p.scale = block_scale(b) * static_cast<float>(integer_scale(b, h));
         p.offset = 0;
@@ -254,13 +254,13 @@ struct Format<TSR_TYPE_IQ5_K> : piece_bits::FormatOf<formats::BlockIq5K> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ5_KS> : piece_bits::FormatOf<formats::BlockIq5Ks> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_IQ5_KS> : sub_block_bits::FormatOf<formats::BlockIq5Ks> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
         const uint32_t scale = byte_at(b + h / 2);
-        Piece p;
+        SubBlock p;
         five_bit_levels<kAlignment>(b + 8, b + 136, h, scale & 1, p.codes);
         p.scale = row_scale * byte_scale(scale);
         p.offset = 0;
@@ -270,18 +270,18 @@ struct Format<TSR_TYPE_IQ5_KS> : piece_bits::FormatOf<formats::BlockIq5Ks> {
 
 // 64 levels: from a table in memory, since four tables of sixteen would take more operations than sixteen loads.
 template <>
-struct Format<TSR_TYPE_IQ6_K> : piece_bits::FormatOf<formats::BlockIq6K> {
-    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
-    SIMT_DEVICE static int integer_scale(const char* b, int h) { return piece_bits::get<int8_t>(b + 4 + h); }
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_IQ6_K> : sub_block_bits::FormatOf<formats::BlockIq6K> {
+    SIMT_DEVICE static float block_scale(const char* b) { return sub_block_bits::half_at(b); }
+    SIMT_DEVICE static int integer_scale(const char* b, int h) { return sub_block_bits::get<int8_t>(b + 4 + h); }
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
         const uint32_t shift = two_at(b + 2) >> h & 1 ? formats::kIq6kShift * 0x01010101u : 0;
         uint32_t low[4], high[4];
         wide_nibble_codes<kAlignment>(b + 20, h, low);
         two_bit_codes<kAlignment>(b + 148, h, high);
-        Piece p;
+        SubBlock p;
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) {
             const uint32_t codes = low[i] | high[i] << 4;

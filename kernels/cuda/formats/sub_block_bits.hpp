@@ -1,5 +1,5 @@
-// What decoding of the block formats is made of (piece.hpp). Loads are plain ones, so that blocks may lie in global or
-// in shared memory. Freestanding.
+// What decoding of the block formats is made of (sub_block.hpp). Loads are plain ones, so that blocks may lie in global
+// or in shared memory. Freestanding.
 #pragma once
 
 #include "block_formats.hpp"
@@ -13,41 +13,41 @@ namespace tessera::cuda_kernels {
 
 // 16 neighbouring elements of a row of a weight: element i is scale * code[i] + offset. Codes are int8, four a word in
 // the order of the elements, the first in the low bits.
-struct Piece {
+struct SubBlock {
     uint32_t codes[4];
     float scale, offset;
 };
-inline constexpr int kPieceElements = 16;
+inline constexpr int kSubBlockElements = 16;
 
-// Format<type> for each type of TSR_BLOCK_TYPES (piece_any.hpp has that of any type; those by hand specialise it):
+// Format<type> for each type of TSR_BLOCK_TYPES (sub_block_any.hpp has that of any type; those by hand specialise it):
 //
 //   kBlockBytes, kBlockElements, kPrefixBytes   as in types.h
 //   kOffsets         whether offsets may be other than zero: products then need sums of activations
-//   kScaleElements   32: the two pieces of 32 aligned elements share scale and offset; 16: they need not
+//   kScaleElements   32: the two sub-blocks of 32 aligned elements share scale and offset; 16: they need not
 //   float row_scale(row)                       of formats that have one at the beginning of a row, else 1
-//   Piece at(blocks, pair, odd, row_scale)     piece 2 * pair + odd of the blocks that begin at `blocks`; two calls
-//   with one
-//                                              pair share what they can
-//   Piece load(row, piece)                     piece `piece` of a whole row, its prefix included
+//   SubBlock at(blocks, pair, odd, row_scale)  sub-block 2 * pair + odd of the blocks that begin at `blocks`;
+//                                              two calls with one pair share what they can
+//   SubBlock load(row, sub_block)              sub-block `sub_block` of a whole row, its prefix included
 //
-// Of formats with blocks of 256 elements whose scales are those of 16 elements (but q2_K and q3_K), the scale of piece
-// h of the block at b is block_scale(b) * integer_scale(b, h), an int8.
+// Of formats with blocks of 256 elements whose scales are those of 16 elements (but q2_K and q3_K), the scale of
+// sub-block h of the block at b is block_scale(b) * integer_scale(b, h), an int8.
 //
 // Blocks are aligned as a file's rows are: to the largest power of two, up to 16, that divides prefix and block. Exact:
 // scale * code + offset is what formats::decode gives, but for the rounding of the last multiplication or addition.
 template <int kType>
 struct Format;
 
-// What a lane takes at once of the blocks that begin at `blocks`: kPieces pieces; piece i of a unit is number
-// index(unit, i). kNeighbours: pieces 2 i and 2 i + 1 are the halves of 32 aligned elements.
+// What a lane takes at once of the blocks that begin at `blocks`: kSubBlocks sub-blocks; sub-block i of a unit is
+// number index(unit, i). kNeighbours: sub-blocks 2 i and 2 i + 1 are the halves of 32 aligned elements.
 template <int kType>
 struct PairUnits {
-    static constexpr int kPieces = 2;
+    static constexpr int kSubBlocks = 2;
     static constexpr bool kNeighbours = true;
     SIMT_DEVICE static unsigned index(unsigned unit, int i) { return 2 * unit + static_cast<unsigned>(i); }
-    SIMT_DEVICE static void load(const char* blocks, unsigned unit, float row_scale, Piece (&pieces)[kPieces]) {
-        pieces[0] = Format<kType>::at(blocks, unit, 0, row_scale);
-        pieces[1] = Format<kType>::at(blocks, unit, 1, row_scale);
+    SIMT_DEVICE static void load(const char* blocks, unsigned unit, float row_scale,
+                                 SubBlock (&sub_blocks)[kSubBlocks]) {
+        sub_blocks[0] = Format<kType>::at(blocks, unit, 0, row_scale);
+        sub_blocks[1] = Format<kType>::at(blocks, unit, 1, row_scale);
     }
 };
 template <int kType>
@@ -64,7 +64,7 @@ struct NibbleLevels {
     float scale;
 };
 
-namespace piece_bits {
+namespace sub_block_bits {
 
 using simt::byte_permute;
 
@@ -154,8 +154,9 @@ struct FormatOf {
     SIMT_DEVICE static const char* block(const char* blocks, unsigned pair) {
         return blocks + pair / (kBlockElements / 32) * kBlockBytes;
     }
-    SIMT_DEVICE static Piece load(const char* row, unsigned piece) {
-        return Format<static_cast<int>(Block::kType)>::at(row + kPrefixBytes, piece / 2, piece % 2, row_scale(row));
+    SIMT_DEVICE static SubBlock load(const char* row, unsigned sub_block) {
+        return Format<static_cast<int>(Block::kType)>::at(row + kPrefixBytes, sub_block / 2, sub_block % 2,
+                                                          row_scale(row));
     }
 
   protected:
@@ -281,10 +282,10 @@ SIMT_DEVICE uint32_t select_bytes(uint32_t a, uint32_t b, uint32_t bits) {
     return (a & ~mask) | (b & mask);
 }
 
-}  // namespace piece_bits
+}  // namespace sub_block_bits
 
-// Element `byte` of a word of codes of the piece.
-SIMT_DEVICE float value_of(const Piece& p, uint32_t word, int byte) {
+// Element `byte` of a word of codes of the sub-block.
+SIMT_DEVICE float value_of(const SubBlock& p, uint32_t word, int byte) {
     return static_cast<float>(static_cast<int8_t>(word >> 8 * byte)) * p.scale + p.offset;
 }
 // Element i of a row of floats.

@@ -1,20 +1,20 @@
-// Pieces of the formats with blocks of 32 elements, and of those that hold int8 as they are; see piece.hpp.
+// Sub-blocks of the formats with blocks of 32 elements, and of those that hold int8 as they are; see sub_block.hpp.
 #pragma once
 
-#include "piece_any.hpp"
-#include "piece_bits.hpp"
+#include "sub_block_any.hpp"
+#include "sub_block_bits.hpp"
 
 namespace tessera::cuda_kernels {
 
 // Codes 0 .. 15 less 8, times 16: a nibble in the upper half of its byte needs one operation.
 template <>
-struct Format<TSR_TYPE_Q4_0> : piece_bits::FormatOf<formats::BlockQ4_0> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_Q4_0> : sub_block_bits::FormatOf<formats::BlockQ4_0> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         uint32_t w[4];
         words_at<2>(b + 2, w);
-        Piece p;
+        SubBlock p;
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) p.codes[i] = centred(w[i] << (odd == 0 ? 4 : 0) & 0xF0F0F0F0u);
         p.scale = half_at(b) * 0.0625f;
@@ -24,13 +24,13 @@ struct Format<TSR_TYPE_Q4_0> : piece_bits::FormatOf<formats::BlockQ4_0> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q4_1> : piece_bits::FormatOf<formats::BlockQ4_1> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_Q4_1> : sub_block_bits::FormatOf<formats::BlockQ4_1> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         uint32_t w[4];
         words_at<4>(b + 4, w);
-        Piece p;
+        SubBlock p;
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) p.codes[i] = nibbles(w[i], 4 * (odd));
         p.scale = half_at(b);
@@ -40,14 +40,14 @@ struct Format<TSR_TYPE_Q4_1> : piece_bits::FormatOf<formats::BlockQ4_1> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q5_0> : piece_bits::FormatOf<formats::BlockQ5_0> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_Q5_0> : sub_block_bits::FormatOf<formats::BlockQ5_0> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const uint32_t high = two_at(b + 2 + 2 * (odd));
         uint32_t w[4];
         words_at<2>(b + 6, w);
-        Piece p;
+        SubBlock p;
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i)
             p.codes[i] = centred(nibbles(w[i], 4 * (odd)) << 3 | bits_to_high_bits(high >> 4 * i));
@@ -58,14 +58,14 @@ struct Format<TSR_TYPE_Q5_0> : piece_bits::FormatOf<formats::BlockQ5_0> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q5_1> : piece_bits::FormatOf<formats::BlockQ5_1> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_Q5_1> : sub_block_bits::FormatOf<formats::BlockQ5_1> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const uint32_t high = two_at(b + 4 + 2 * (odd));
         uint32_t w[4];
         words_at<8>(b + 8, w);
-        Piece p;
+        SubBlock p;
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) p.codes[i] = nibbles(w[i], 4 * (odd)) | bits_to_bytes(high >> 4 * i) << 4;
         p.scale = half_at(b);
@@ -75,11 +75,11 @@ struct Format<TSR_TYPE_Q5_1> : piece_bits::FormatOf<formats::BlockQ5_1> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q8_0> : piece_bits::FormatOf<formats::BlockQ8_0> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_Q8_0> : sub_block_bits::FormatOf<formats::BlockQ8_0> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
-        Piece p;
+        SubBlock p;
         words_at<2>(b + 2 + 16 * (odd), p.codes);
         p.scale = half_at(b);
         p.offset = 0;
@@ -88,15 +88,15 @@ struct Format<TSR_TYPE_Q8_0> : piece_bits::FormatOf<formats::BlockQ8_0> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q6_0> : piece_bits::FormatOf<formats::BlockQ6_0> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_Q6_0> : sub_block_bits::FormatOf<formats::BlockQ6_0> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
         const int half = odd;
         uint32_t high[2], w[4];
         words_at<2>(b + 2, high);
         words_at<2>(b + 10, w);
-        Piece p;
+        SubBlock p;
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i)
             p.codes[i] = centred(nibbles(w[i], 4 * half) << 2 | bit_pairs(high[i % 2], 4 * (i / 2) + 2 * half) << 6);
@@ -107,21 +107,21 @@ struct Format<TSR_TYPE_Q6_0> : piece_bits::FormatOf<formats::BlockQ6_0> {
 };
 
 template <>
-struct Format<TSR_TYPE_MXFP4> : piece_bits::FormatOf<formats::BlockMxfp4> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_MXFP4> : sub_block_bits::FormatOf<formats::BlockMxfp4> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         constexpr Table16 kTable = table16(formats::kMxfp4Values);
         const char* b = block(blocks, pair);
         uint32_t w[4];
         words_at<1>(b + 1, w);
-        Piece p;
+        SubBlock p;
         look_up_half(kTable, w, odd, p.codes);
         p.scale = formats::half_e8m0_to_f32(get<uint8_t>(b));
         p.offset = 0;
         return p;
     }
     SIMT_DEVICE static NibbleLevels nibbles_at(const char* blocks, unsigned pair, float) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         constexpr Table16 kLevels = sum_table(formats::kMxfp4Values);
         static_assert(is_sum_table(kLevels, formats::kMxfp4Values, 0));
         const char* b = block(blocks, pair);
@@ -134,21 +134,21 @@ struct Format<TSR_TYPE_MXFP4> : piece_bits::FormatOf<formats::BlockMxfp4> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ4_NL> : piece_bits::FormatOf<formats::BlockIq4Nl> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_IQ4_NL> : sub_block_bits::FormatOf<formats::BlockIq4Nl> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         constexpr Table16 kTable = table16(formats::kIq4Values);
         const char* b = block(blocks, pair);
         uint32_t w[4];
         words_at<2>(b + 2, w);
-        Piece p;
+        SubBlock p;
         look_up_half(kTable, w, odd, p.codes);
         p.scale = half_at(b);
         p.offset = 0;
         return p;
     }
     SIMT_DEVICE static NibbleLevels nibbles_at(const char* blocks, unsigned pair, float) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         constexpr Table16 kLevels = sum_table(formats::kIq4Values);
         static_assert(is_sum_table(kLevels, formats::kIq4Values, 0));
         const char* b = block(blocks, pair);
@@ -161,23 +161,23 @@ struct Format<TSR_TYPE_IQ4_NL> : piece_bits::FormatOf<formats::BlockIq4Nl> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ4_XS> : piece_bits::FormatOf<formats::BlockIq4Xs> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_IQ4_XS> : sub_block_bits::FormatOf<formats::BlockIq4Xs> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         constexpr Table16 kTable = table16(formats::kIq4Values);
         const char* b = block(blocks, pair);
         const unsigned group = pair % 8;
         uint32_t w[4], head[2];  // d and scales_h, scales_l
         words_at<8>(b, head);
         words_at<8>(b + 8 + 16 * group, w);
-        Piece p;
+        SubBlock p;
         look_up_half(kTable, w, odd, p.codes);
         p.scale = scale_of(head, group);
         p.offset = 0;
         return p;
     }
     SIMT_DEVICE static NibbleLevels nibbles_at(const char* blocks, unsigned pair, float) {
-        using namespace piece_bits;
+        using namespace sub_block_bits;
         constexpr Table16 kLevels = sum_table(formats::kIq4Values);
         static_assert(is_sum_table(kLevels, formats::kIq4Values, 0));
         const char* b = block(blocks, pair);
@@ -199,11 +199,11 @@ struct Format<TSR_TYPE_IQ4_XS> : piece_bits::FormatOf<formats::BlockIq4Xs> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q8_K_F16> : piece_bits::FormatOf<formats::BlockQ8KF16> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
-        using namespace piece_bits;
+struct Format<TSR_TYPE_Q8_K_F16> : sub_block_bits::FormatOf<formats::BlockQ8KF16> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float) {
+        using namespace sub_block_bits;
         const char* b = block(blocks, pair);
-        Piece p;
+        SubBlock p;
         words_at<2>(b + 2 + 16 * (2 * (pair % 8) + odd), p.codes);
         p.scale = half_at(b);
         p.offset = 0;
@@ -212,10 +212,10 @@ struct Format<TSR_TYPE_Q8_K_F16> : piece_bits::FormatOf<formats::BlockQ8KF16> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q8_ROW> : piece_bits::FormatOf<formats::BlockQ8Row> {
-    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
-        using namespace piece_bits;
-        Piece p;
+struct Format<TSR_TYPE_Q8_ROW> : sub_block_bits::FormatOf<formats::BlockQ8Row> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
+        using namespace sub_block_bits;
+        SubBlock p;
         words_at<16>(block(blocks, pair) + 16 * (odd), p.codes);
         p.scale = row_scale;
         p.offset = 0;

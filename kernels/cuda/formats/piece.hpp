@@ -1,8 +1,0 @@
-// Pieces of all block formats: 16 elements of a row as int8 codes with a scale and an offset, which products multiply
-// with quantised activations (quantise.hpp) by dp4a or mma. A module of kernels includes the families that it needs.
-#pragma once
-
-#include "piece_codebook.hpp"
-#include "piece_k.hpp"
-#include "piece_levels.hpp"
-#include "piece_small.hpp"
