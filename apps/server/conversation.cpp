@@ -35,6 +35,18 @@ text::ChatOptions begin_conversation(const ModelText& model) {
     return model.writer->options();
 }
 
+void each_message(const Fields& fields,
+                  const std::function<void(const boost::json::object& message, const std::string& path)>& read) {
+    const boost::json::array* const given = fields.array("messages", kMaximumMessages);
+    if (!given || given->empty()) throw ApiError(400, "messages: expected a list of at least one message", "messages");
+    each_object(fields, "messages", kMaximumMessages, read);
+}
+
+void check_reasoning(const text::ChatMessage& message, const std::string& path) {
+    if (!message.reasoning.empty() && message.role != "assistant")
+        throw ApiError(400, fmt::format("{}: only an assistant's message has reasoning", path), path);
+}
+
 void set_thinking(bool thinking, std::string_view field, const ModelText& model, text::ChatOptions& options) {
     if (thinking && !model.writer->can_think())
         throw ApiError(400, fmt::format("{}: {} has no switch for thinking", field, model.writer->title()),

@@ -66,6 +66,13 @@ struct ChatRequest {
 // The model's own options, without messages. Throws ApiError(400) for a model that has no template.
 text::ChatOptions begin_conversation(const ModelText& model);
 
+// Calls `read` with each message of the field messages and where it lies. Throws ApiError(400) if there is none.
+void each_message(const Fields& fields,
+                  const std::function<void(const boost::json::object& message, const std::string& path)>& read);
+
+// Throws ApiError(400) that names `path` for reasoning that is not the assistant's.
+void check_reasoning(const text::ChatMessage& message, const std::string& path);
+
 // Sets whether the model thinks before it answers. Throws ApiError(400) that names `field` where it has no such switch
 // and is to think.
 void set_thinking(bool thinking, std::string_view field, const ModelText& model, text::ChatOptions& options);

@@ -196,4 +196,17 @@ const json::object* Fields::object(std::string_view name) const {
     return &value->get_object();
 }
 
+void each_object(const Fields& fields, std::string_view name, size_t maximum,
+                 const std::function<void(const json::object& object, const std::string& path)>& read) {
+    const json::array* const list = fields.array(name, maximum);
+    for (size_t i = 0; list && i < list->size(); ++i) {
+        const std::string path = fmt::format("{}[{}]", fields.path(name), i);
+        read(object_at((*list)[i], path), path);
+    }
+}
+
+std::string text_or_empty(const Fields& fields, std::string_view name) {
+    return std::string(fields.text(name).value_or(""));
+}
+
 }  // namespace tessera::server

@@ -7,6 +7,7 @@
 #include <boost/json/object.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -85,6 +86,14 @@ auto read_any(const Fields& fields, std::initializer_list<std::string_view> name
 
 // The object that `value`, which lies at `path` in the request, has to be. Throws ApiError(400).
 const boost::json::object& object_at(const boost::json::value& value, const std::string& path);
+
+// Calls `read` with each object of a list of at most `maximum` and where it lies, "messages[3]"; not at all where the
+// field is missing. Throws ApiError(400) for what is no such list.
+void each_object(const Fields& fields, std::string_view name, size_t maximum,
+                 const std::function<void(const boost::json::object& object, const std::string& path)>& read);
+
+// Empty where the field is missing.
+std::string text_or_empty(const Fields& fields, std::string_view name);
 
 // How a message shows a value that was not expected: `"abc"`, `a list`, `12`.
 std::string shown(const boost::json::value& value);

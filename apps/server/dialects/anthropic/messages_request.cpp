@@ -63,11 +63,7 @@ void each_block(const Fields& fields, std::string_view name, const Text& of_text
     if (content->is_string())
         return of_text(std::string_view(content->get_string().data(), content->get_string().size()));
     if (!content->is_array()) fields.reject(name, kBlocks);
-    const json::array* const blocks = fields.array(name, kMaximumParts);
-    for (size_t i = 0; i < blocks->size(); ++i) {
-        const std::string path = fmt::format("{}[{}]", fields.path(name), i);
-        of_block(object_at((*blocks)[i], path), path);
-    }
+    each_object(fields, name, kMaximumParts, of_block);
 }
 
 std::string system_text(const Fields& fields) {
@@ -165,8 +161,8 @@ void read_assistant(const Fields& fields, std::vector<text::ChatMessage>& messag
     add(messages, std::move(message));
 }
 
-void read_message(const json::value& value, const std::string& path, std::vector<text::ChatMessage>& messages) {
-    const Fields fields(object_at(value, path), message_table(), path);
+void read_message(const json::object& object, const std::string& path, std::vector<text::ChatMessage>& messages) {
+    const Fields fields(object, message_table(), path);
     const auto role = fields.text("role");
     if (!role || (*role != "user" && *role != "assistant" && *role != "system"))
         fields.reject("role", "user, assistant or system");
@@ -180,10 +176,7 @@ void read_message(const json::value& value, const std::string& path, std::vector
 
 std::vector<text::ChatTool> read_tools(const Fields& fields) {
     std::vector<text::ChatTool> tools;
-    const json::array* const given = fields.array("tools", kMaximumTools);
-    for (size_t i = 0; given && i < given->size(); ++i) {
-        const std::string path = fmt::format("tools[{}]", i);
-        const json::object& object = object_at((*given)[i], path);
+    each_object(fields, "tools", kMaximumTools, [&](const json::object& object, const std::string& path) {
         // Before other fields are looked at, which tools of other types have of their own.
         if (const json::value* const type = object.if_contains("type"); type && !type->is_null() && *type != "custom")
             throw ApiError(400,
@@ -198,7 +191,7 @@ std::vector<text::ChatTool> read_tools(const Fields& fields) {
         const json::object* const schema = tool.object("input_schema");
         tools.push_back(function_tool(*name, tool.text("description").value_or(""), schema ? *schema : json::object()));
         tool.check_read();
-    }
+    });
     return tools;
 }
 
@@ -269,10 +262,9 @@ ReadConversation read_conversation(const Fields& fields, const ModelText& model)
     Conversation& conversation = read.conversation;
     if (std::string system = system_text(fields); !system.empty())
         conversation.messages.push_back({"system", std::move(system)});
-    const json::array* const given = fields.array("messages", kMaximumMessages);
-    if (!given || given->empty()) throw ApiError(400, "messages: expected a list of at least one message", "messages");
-    for (size_t i = 0; i < given->size(); ++i)
-        read_message((*given)[i], fmt::format("messages[{}]", i), conversation.messages);
+    each_message(fields, [&](const json::object& message, const std::string& path) {
+        read_message(message, path, conversation.messages);
+    });
     conversation.options.tools = read_tools(fields);
     read_tool_choice(fields, conversation);
     read.reasons = read_thinking(fields, model, conversation.options);

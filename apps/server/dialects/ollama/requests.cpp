@@ -17,10 +17,6 @@ namespace {
 
 namespace json = boost::json;
 
-std::string text_of(const Fields& fields, std::string_view name) {
-    return std::string(fields.text(name).value_or(""));
-}
-
 // Sampling, limits and how the answer is sent.
 ChatRequest read_both(const Fields& fields, const ModelText& model) {
     static const json::object none;
@@ -49,34 +45,33 @@ void read_think(const Fields& fields, const ModelText& model, text::ChatOptions&
     set_effort(*fields.text("think"), fields, "think", model, options);
 }
 
-text::ToolCall call_of(const json::value& value, const std::string& path) {
-    const Fields call(object_at(value, path), call_table(), path);
+text::ToolCall call_of(const json::object& object, const std::string& path) {
+    const Fields call(object, call_table(), path);
     const json::object* const function = call.object("function");
     if (!function) call.reject("function", "an object");
     const Fields fields(*function, function_table(), path + ".function");
     if (!fields.text("name")) fields.reject("name", "the name of a function");
     const json::object* const arguments = fields.object("arguments");
-    text::ToolCall made{text_of(call, "id"), text_of(fields, "name"), arguments ? json::serialize(*arguments) : "{}"};
+    text::ToolCall made{text_or_empty(call, "id"), text_or_empty(fields, "name"),
+                        arguments ? json::serialize(*arguments) : "{}"};
     fields.check_read();
     call.check_read();
     return made;
 }
 
-text::ChatMessage message_of(const json::value& value, const std::string& path) {
-    const Fields fields(object_at(value, path), message_table(), path);
+text::ChatMessage message_of(const json::object& object, const std::string& path) {
+    const Fields fields(object, message_table(), path);
     const auto role = fields.text("role");
     if (!role) fields.reject("role", "system, user, assistant or tool");
-    text::ChatMessage message{std::string(*role), text_of(fields, "content")};
-    message.reasoning = text_of(fields, "thinking");
-    if (const json::array* const calls = fields.array("tool_calls", kMaximumCalls)) {
-        for (size_t i = 0; i < calls->size(); ++i)
-            message.tool_calls.push_back(call_of((*calls)[i], fmt::format("{}[{}]", fields.path("tool_calls"), i)));
-    }
-    message.tool_call_id = text_of(fields, "tool_call_id");
+    text::ChatMessage message{std::string(*role), text_or_empty(fields, "content")};
+    message.reasoning = text_or_empty(fields, "thinking");
+    each_object(fields, "tool_calls", kMaximumCalls, [&](const json::object& call, const std::string& where) {
+        message.tool_calls.push_back(call_of(call, where));
+    });
+    message.tool_call_id = text_or_empty(fields, "tool_call_id");
     message.name =
         read_any(fields, {"tool_name", "name"}, [&](std::string_view name) { return fields.text(name); }).value_or("");
-    if (!message.reasoning.empty() && *role != "assistant")
-        throw ApiError(400, fmt::format("{}: only an assistant's message has reasoning", path), path);
+    check_reasoning(message, path);
     fields.check_read();
     return message;
 }
@@ -88,10 +83,9 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     const Fields fields(object, chat_table());
     ChatRequest read = read_both(fields, model);
     Conversation conversation{begin_conversation(model)};
-    const json::array* const given = fields.array("messages", kMaximumMessages);
-    if (!given || given->empty()) throw ApiError(400, "messages: expected a list of at least one message", "messages");
-    for (size_t i = 0; i < given->size(); ++i)
-        conversation.messages.push_back(message_of((*given)[i], fmt::format("messages[{}]", i)));
+    each_message(fields, [&](const json::object& message, const std::string& path) {
+        conversation.messages.push_back(message_of(message, path));
+    });
     conversation.options.tools = read_function_tools(fields);
     read_think(fields, model, conversation.options);
     conversation.structure = read_format(fields);
@@ -123,7 +117,7 @@ ChatRequest read_generate(std::string_view body, const ModelText& model) {
     }
     Conversation conversation{begin_conversation(model)};
     if (system && !system->empty()) conversation.messages.push_back({"system", std::string(*system)});
-    conversation.messages.push_back({"user", text_of(fields, "prompt")});
+    conversation.messages.push_back({"user", text_or_empty(fields, "prompt")});
     read_think(fields, model, conversation.options);
     conversation.structure = std::move(structure);
     fields.check_read();

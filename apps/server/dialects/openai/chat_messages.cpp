@@ -26,10 +26,7 @@ std::string content_of(const Fields& message) {
     if (content->is_string()) return std::string(content->get_string());
     if (!content->is_array()) message.reject("content", kContent);
     std::string text;
-    const json::array* const parts = message.array("content", kMaximumParts);
-    for (size_t i = 0; i < parts->size(); ++i) {
-        const std::string path = fmt::format("{}[{}]", message.path("content"), i);
-        const json::object& part = object_at((*parts)[i], path);
+    each_object(message, "content", kMaximumParts, [&](const json::object& part, const std::string& path) {
         // Before other fields are looked at, which parts of other types have of their own.
         const json::value* const type = part.if_contains("type");
         if (!type || *type != "text")
@@ -43,12 +40,8 @@ std::string content_of(const Fields& message) {
         if (!given) fields.reject("text", "a text");
         text += *given;
         fields.check_read();
-    }
+    });
     return text;
-}
-
-std::string text_of(const Fields& fields, std::string_view name) {
-    return std::string(fields.text(name).value_or(""));
 }
 
 // A text, or JSON that is written as one: some clients send arguments as an object.
@@ -62,24 +55,22 @@ std::string arguments_of(const Fields& function) {
 
 std::vector<text::ToolCall> calls_of(const Fields& message) {
     std::vector<text::ToolCall> calls;
-    const json::array* const given = message.array("tool_calls", kMaximumCalls);
-    for (size_t i = 0; given && i < given->size(); ++i) {
-        const std::string path = fmt::format("{}[{}]", message.path("tool_calls"), i);
-        const Fields call(object_at((*given)[i], path), call_table(), path);
+    each_object(message, "tool_calls", kMaximumCalls, [&](const json::object& given, const std::string& path) {
+        const Fields call(given, call_table(), path);
         if (call.text("type").value_or("function") != "function") call.refuse("type", "functions alone are called");
         const json::object* const function = call.object("function");
         if (!function) call.reject("function", "an object");
         const Fields fields(*function, called_function_table(), path + ".function");
         if (!fields.text("name")) fields.reject("name", "the name of a function");
-        calls.push_back({text_of(call, "id"), text_of(fields, "name"), arguments_of(fields)});
+        calls.push_back({text_or_empty(call, "id"), text_or_empty(fields, "name"), arguments_of(fields)});
         fields.check_read();
         call.check_read();
-    }
+    });
     return calls;
 }
 
-text::ChatMessage message_of(const json::value& value, const std::string& path) {
-    const Fields fields(object_at(value, path), message_table(), path);
+text::ChatMessage message_of(const json::object& object, const std::string& path) {
+    const Fields fields(object, message_table(), path);
     const auto role = fields.text("role");
     if (!role) fields.reject("role", "system, developer, user, assistant or tool");
     text::ChatMessage message{std::string(*role), content_of(fields)};
@@ -87,13 +78,12 @@ text::ChatMessage message_of(const json::value& value, const std::string& path) 
                             return fields.text(name);
                         }).value_or("");
     message.tool_calls = calls_of(fields);
-    message.tool_call_id = text_of(fields, "tool_call_id");
-    message.name = text_of(fields, "name");
+    message.tool_call_id = text_or_empty(fields, "tool_call_id");
+    message.name = text_or_empty(fields, "name");
     // An assistant's may be calls or reasoning alone.
     if (!fields.has("content") && message.tool_calls.empty() && message.reasoning.empty())
         fields.reject("content", kContent);
-    if (!message.reasoning.empty() && *role != "assistant")
-        throw ApiError(400, fmt::format("{}: only an assistant's message has reasoning", path), path);
+    check_reasoning(message, path);
     if (!message.tool_call_id.empty() && *role != "tool")
         throw ApiError(400, fmt::format("{}: only a message of the role tool answers a call", path), path);
     fields.check_read();
@@ -137,8 +127,8 @@ void read_variables(const Fields& fields, const ModelText& model, text::ChatOpti
 }
 
 // The name in {"type": "function", "function": {"name": ...}}.
-std::string named_function(const json::value& value, const std::string& path) {
-    const Fields fields(object_at(value, path), named_tool_table(), path);
+std::string named_function(const json::object& object, const std::string& path) {
+    const Fields fields(object, named_tool_table(), path);
     if (fields.text("type") != "function") fields.reject("type", "function");
     const json::object* const function = fields.object("function");
     if (!function) fields.reject("function", "an object");
@@ -163,9 +153,10 @@ ToolChoice choice_of(const Fields& fields) {
         return {word == "none" ? kNone : word == "required" ? kRequired : kAuto};
     }
     if (!choice->is_object()) fields.reject("tool_choice", kExpected);
-    const json::value* const type = choice->get_object().if_contains("type");
-    if (!type || *type != "allowed_tools") return {kNamed, {named_function(*choice, path)}};
-    const Fields outer(choice->get_object(), allowed_choice_table(), path);
+    const json::object& object = choice->get_object();
+    const json::value* const type = object.if_contains("type");
+    if (!type || *type != "allowed_tools") return {kNamed, {named_function(object, path)}};
+    const Fields outer(object, allowed_choice_table(), path);
     outer.text("type");
     const json::object* const allowed = outer.object("allowed_tools");
     if (!allowed) outer.reject("allowed_tools", "an object");
@@ -173,9 +164,9 @@ ToolChoice choice_of(const Fields& fields) {
     if (inner.text("mode") != "required")
         inner.refuse("mode", "of tools some of which may be called, one must be: give only those in tools");
     ToolChoice made{kNamed};
-    const json::array* const list = inner.array("tools", kMaximumTools);
-    for (size_t i = 0; list && i < list->size(); ++i)
-        made.names.push_back(named_function((*list)[i], fmt::format("{}[{}]", inner.path("tools"), i)));
+    each_object(inner, "tools", kMaximumTools, [&](const json::object& tool, const std::string& where) {
+        made.names.push_back(named_function(tool, where));
+    });
     if (made.names.empty()) inner.reject("tools", "a list of at least one function");
     inner.check_read();
     outer.check_read();
@@ -198,10 +189,8 @@ bool continues(const Fields& fields, std::span<const text::ChatMessage> messages
 
 std::vector<text::ChatTool> read_function_tools(const Fields& fields) {
     std::vector<text::ChatTool> tools;
-    const json::array* const given = fields.array("tools", kMaximumTools);
-    for (size_t i = 0; given && i < given->size(); ++i) {
-        const std::string path = fmt::format("tools[{}]", i);
-        const Fields tool(object_at((*given)[i], path), tool_table(), path);
+    each_object(fields, "tools", kMaximumTools, [&](const json::object& given, const std::string& path) {
+        const Fields tool(given, tool_table(), path);
         if (tool.text("type").value_or("function") != "function")
             tool.refuse("type", "this version knows functions alone");
         const json::object* const function = tool.object("function");
@@ -210,20 +199,19 @@ std::vector<text::ChatTool> read_function_tools(const Fields& fields) {
         if (!described.text("name") || described.text("name")->empty())
             described.reject("name", "the name of a function");
         const json::object* const parameters = described.object("parameters");
-        tools.push_back({text_of(described, "name"), text_of(described, "description"),
-                         parameters ? json::serialize(*parameters) : "{}", json::serialize((*given)[i])});
+        tools.push_back({text_or_empty(described, "name"), text_or_empty(described, "description"),
+                         parameters ? json::serialize(*parameters) : "{}", json::serialize(given)});
         described.check_read();
         tool.check_read();
-    }
+    });
     return tools;
 }
 
 Conversation read_conversation(const Fields& fields, const ModelText& model) {
     Conversation conversation{begin_conversation(model)};
-    const json::array* const given = fields.array("messages", kMaximumMessages);
-    if (!given || given->empty()) throw ApiError(400, "messages: expected a list of at least one message", "messages");
-    for (size_t i = 0; i < given->size(); ++i)
-        conversation.messages.push_back(message_of((*given)[i], fmt::format("messages[{}]", i)));
+    each_message(fields, [&](const json::object& message, const std::string& path) {
+        conversation.messages.push_back(message_of(message, path));
+    });
     text::ChatOptions& options = conversation.options;
     read_effort(fields, model, options);
     read_variables(fields, model, options);
