@@ -10,9 +10,8 @@
 #include <new>
 
 namespace tessera::server {
-namespace {
 
-std::string_view type_of(unsigned status) {
+std::string_view error_type_of(unsigned status) {
     switch (status) {
         case 401:
             return "authentication_error";
@@ -31,14 +30,12 @@ std::string_view type_of(unsigned status) {
     }
 }
 
-}  // namespace
-
 std::string json_of(const ApiError& error) {
     std::string out;
     text::JsonWriter json(out);
     json.begin_object().key("error").begin_object();
     json.member("message", std::string_view(error.what()));
-    json.member("type", error.type.empty() ? type_of(error.status()) : std::string_view(error.type));
+    json.member("type", error.type.empty() ? error_type_of(error.status()) : std::string_view(error.type));
     json.key("param").text_or_null(error.parameter());
     json.key("code").text_or_null(error.code());
     for (const auto& [name, number] : error.more) json.member(name, number);

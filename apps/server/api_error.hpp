@@ -34,6 +34,9 @@ class ApiError : public std::runtime_error {
     std::string parameter_, code_;
 };
 
+// "rate_limit_error" and the like, as the OpenAI API calls them.
+std::string_view error_type_of(unsigned status);
+
 // {"error":{"message":...,"type":...,"param":...,"code":...}}.
 std::string json_of(const ApiError& error);
 

@@ -17,8 +17,6 @@ std::string server_sent_event(std::string_view event, std::string_view json) {
 
 const Dialect kOpenAi{
     .error_json = json_of,
-    .stream_type = "text/event-stream",
-    .part = server_sent_event,
     .silence = ": waiting\n\n",
     .tables = request_tables,
 };

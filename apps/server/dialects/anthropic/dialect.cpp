@@ -130,22 +130,9 @@ constexpr FieldRow kFormat[] = {
 };
 
 std::string_view error_type(const ApiError& error) {
-    switch (error.status()) {
-        case 401:
-            return "authentication_error";
-        case 403:
-            return "permission_error";
-        case 404:
-            return "not_found_error";
-        case 413:
-            return "request_too_large";
-        case 429:
-            return "rate_limit_error";
-        case 503:
-            return "overloaded_error";
-        default:
-            return error.status() >= 500 ? "api_error" : "invalid_request_error";
-    }
+    if (error.status() == 413) return "request_too_large";
+    if (error.status() == 503) return "overloaded_error";
+    return error.status() >= 500 ? "api_error" : error_type_of(error.status());
 }
 
 // Clients that shorten conversations look for the API's own words.
@@ -189,8 +176,6 @@ std::span<const FieldTable* const> tables() {
 
 const Dialect kAnthropic{
     .error_json = error_json,
-    .stream_type = "text/event-stream",
-    .part = server_sent_event,
     .silence = "event: ping\ndata: {\"type\": \"ping\"}\n\n",
     .tables = tables,
 };
