@@ -1,5 +1,9 @@
 #include "apps/server/chat_answering.hpp"
 
+#include "core/text/json_writer.hpp"
+
+#include <boost/json/parse.hpp>
+
 #include <utility>
 
 namespace tessera::server {
@@ -8,6 +12,13 @@ ChatAnswering::ChatAnswering(std::shared_ptr<Exchange> exchange, std::shared_ptr
                              AnswerForm form, ChatForm chat, std::string_view call_kind)
     : Answering(std::move(exchange), std::move(model), form), chat_(std::move(chat)), call_kind_(call_kind) {
     for (uint32_t i = 0; i < form.choices; ++i) choices_.push_back({text::ReplyParser(chat_.syntax)});
+}
+
+std::string ChatAnswering::Call::arguments_object() const {
+    boost::system::error_code error;
+    const boost::json::value value = boost::json::parse(arguments, error);
+    if (!error && value.is_object()) return arguments;
+    return arguments.empty() ? "{}" : R"({"arguments":)" + text::json_string(arguments) + "}";
 }
 
 void ChatAnswering::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {

@@ -171,4 +171,8 @@ void hold_to(session::Request& request, const structure::GrammarText& grammar, c
     }
 }
 
+void hold_to(session::Request& request, const AskedStructure& structure, const ModelText& model) {
+    hold_to(request, structure::answer_grammar(structure.body), model, structure.field);
+}
+
 }  // namespace tessera::server

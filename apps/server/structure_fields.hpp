@@ -31,4 +31,7 @@ AskedStructure any_object(const std::string& field);
 void hold_to(session::Request& request, const structure::GrammarText& grammar, const ModelText& model,
              const std::string& field);
 
+// The same, for answers that are the structure alone, without reasoning before it.
+void hold_to(session::Request& request, const AskedStructure& structure, const ModelText& model);
+
 }  // namespace tessera::server

@@ -1,19 +1,6 @@
 #include "apps/server/dialects/anthropic/messages_answer.hpp"
 
-#include <boost/json/parse.hpp>
-
 namespace tessera::server::anthropic {
-namespace {
-
-// What a call is given, as an object: what the model wrote is none where it was cut.
-std::string input_of(const std::string& arguments) {
-    boost::system::error_code error;
-    const boost::json::value value = boost::json::parse(arguments, error);
-    if (!error && value.is_object()) return arguments;
-    return arguments.empty() ? "{}" : R"({"arguments":)" + text::json_string(arguments) + "}";
-}
-
-}  // namespace
 
 void MessagesAnswer::write_head(text::JsonWriter& json) const {
     json.begin_object().member("id", "msg" + id_).member("type", "message").member("role", "assistant");
@@ -146,7 +133,7 @@ std::string MessagesAnswer::whole() {
         json.begin_object().member("type", "text").member("text", told.content).end_object();
     for (const Call& call : told.calls) {
         json.begin_object().member("type", "tool_use").member("id", call.id).member("name", call.name);
-        json.key("input").json(input_of(call.arguments)).end_object();
+        json.key("input").json(call.arguments_object()).end_object();
     }
     json.end_list();
     write_stop(json, told);

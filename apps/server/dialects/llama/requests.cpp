@@ -82,7 +82,7 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
     const bool told = !read.form.stream && tells(form, "prompt");
     std::vector<Prompt> prompts = read_prompts(fields, model, told);
     fields.check_read();
-    if (structure) hold_to(request, structure::answer_grammar(structure->body), model, structure->field);
+    if (structure) hold_to(request, *structure, model);
     for (const Prompt& prompt : prompts) form.prompts.push_back(told ? text::json_string(prompt.text) : std::string());
     read.prompts = requests_of(request, std::move(prompts), read.form);
     return read;

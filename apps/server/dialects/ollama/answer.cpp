@@ -1,6 +1,5 @@
 #include "apps/server/dialects/ollama/answer.hpp"
 
-#include <boost/json/parse.hpp>
 #include <spdlog/fmt/fmt.h>
 
 #include <ctime>
@@ -10,14 +9,6 @@ namespace {
 
 uint64_t nanoseconds(double seconds) {
     return seconds > 0 ? static_cast<uint64_t>(seconds * 1e9) : 0;
-}
-
-// Arguments as an object: what the model wrote is none where it was cut.
-std::string arguments_of(const std::string& arguments) {
-    boost::system::error_code error;
-    const boost::json::value value = boost::json::parse(arguments, error);
-    if (!error && value.is_object()) return arguments;
-    return arguments.empty() ? "{}" : R"({"arguments":)" + text::json_string(arguments) + "}";
 }
 
 }  // namespace
@@ -43,7 +34,7 @@ void ChatAnswer::write_part(text::JsonWriter& json, std::string_view content, st
             json.key("tool_calls").begin_list();
             for (const Call& call : choice(0).calls) {
                 json.begin_object().member("id", call.id).key("function").begin_object().member("name", call.name);
-                json.key("arguments").json(arguments_of(call.arguments)).end_object().end_object();
+                json.key("arguments").json(call.arguments_object()).end_object().end_object();
             }
             json.end_list();
         }

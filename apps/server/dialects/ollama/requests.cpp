@@ -112,7 +112,7 @@ ChatRequest read_generate(std::string_view body, const ModelText& model) {
         read.request.show_control = true;
         read.request.show_end = false;
         fields.check_read();
-        if (structure) hold_to(read.request, structure::answer_grammar(structure->body), model, structure->field);
+        if (structure) hold_to(read.request, *structure, model);
         return read;
     }
     Conversation conversation{begin_conversation(model)};

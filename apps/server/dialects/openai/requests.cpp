@@ -59,7 +59,7 @@ CompletionRequest read_completion(std::string_view body, const ModelText& model)
     std::vector<Prompt> prompts = read_prompts(fields, model, echo);
     fields.check_read();
     for (Prompt& prompt : prompts) form.echoes.push_back(std::move(prompt.text));
-    if (structure) hold_to(request, structure::answer_grammar(structure->body), model, structure->field);
+    if (structure) hold_to(request, *structure, model);
     if (echo && form.probabilities) {
         request.prompt_probabilities = request.probabilities;
         for (const Prompt& prompt : prompts) {
