@@ -10,7 +10,7 @@
 namespace tessera::structure {
 namespace {
 
-constexpr size_t kMostGbnfBytes = 256 << 10, kMostGroups = 64;
+constexpr size_t kMostGbnfBytes = 256 << 10, kMostDepth = 64;
 constexpr uint32_t kMostTimes = 100'000;
 constexpr uint32_t kLastCharacter = 0x10ffff;
 
@@ -122,7 +122,7 @@ class GbnfParser {
     }
 
     GbnfNode choice(size_t depth) {
-        if (depth > kMostGroups) refuse(fmt::format("groups are nested deeper than {}", kMostGroups));
+        if (depth > kMostDepth) refuse(fmt::format("groups are nested deeper than {}", kMostDepth));
         GbnfNode made{.kind = Kind::kChoice};
         do {
             if (!made.parts.empty()) skip(true);
@@ -137,7 +137,11 @@ class GbnfParser {
             std::optional<GbnfNode> item = term(depth);
             if (!item) break;
             skip(depth > 0);
+            size_t repetitions = 0;
             while (auto times = repetition()) {
+                // Each is a node around the one before.
+                if (++repetitions > kMostDepth)
+                    refuse(fmt::format("more than {} repetitions follow one another; put them into one", kMostDepth));
                 GbnfNode repeated{.kind = Kind::kRepetition, .least = times->first, .most = times->second};
                 repeated.parts.push_back(std::move(*item));
                 item = std::move(repeated);

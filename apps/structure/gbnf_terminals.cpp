@@ -1,34 +1,39 @@
 #include "apps/structure/gbnf_terminals.hpp"
 
-#include <algorithm>
-
 namespace tessera::structure {
 namespace {
 
 using Kind = GbnfNode::Kind;
 
-void collect(const GbnfNode& node, std::vector<size_t>& rules, bool& tokens) {
+// Rules that a node refers to, each as often as it does. True: it has tokens.
+bool collect(const GbnfNode& node, std::vector<size_t>& rules) {
     if (node.kind == Kind::kReference) rules.push_back(node.rule);
-    tokens |= node.kind == Kind::kToken;
-    for (const GbnfNode& part : node.parts) collect(part, rules, tokens);
+    bool tokens = node.kind == Kind::kToken;
+    for (const GbnfNode& part : node.parts) tokens |= collect(part, rules);
+    return tokens;
 }
 
 // Rules that a regular expression could match: neither they nor what they refer to lead back, or have tokens.
 std::vector<bool> regular_rules(const Gbnf& grammar) {
-    std::vector<std::vector<size_t>> refers(grammar.rules.size());
-    std::vector<bool> regular(grammar.rules.size(), false), tokens(grammar.rules.size(), false);
-    for (size_t i = 0; i < grammar.rules.size(); ++i) {
-        bool any = false;
-        collect(grammar.rules[i].node, refers[i], any);
-        tokens[i] = any;
+    const size_t count = grammar.rules.size();
+    std::vector<std::vector<size_t>> referred_by(count);
+    std::vector<size_t> left(count);  // references to rules that are not known to be regular
+    std::vector<bool> regular(count, false), tokens(count);
+    std::vector<size_t> next;
+    for (size_t i = 0; i < count; ++i) {
+        std::vector<size_t> refers;
+        tokens[i] = collect(grammar.rules[i].node, refers);
+        left[i] = refers.size();
+        for (const size_t rule : refers) referred_by[rule].push_back(i);
+        if (refers.empty() && !tokens[i]) next.push_back(i);
     }
     // Those become regular that refer to such alone, until there are no more.
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (size_t i = 0; i < refers.size(); ++i) {
-            if (regular[i] || tokens[i] || !std::ranges::all_of(refers[i], [&](size_t rule) { return regular[rule]; }))
-                continue;
-            regular[i] = changed = true;
+    while (!next.empty()) {
+        const size_t rule = next.back();
+        next.pop_back();
+        regular[rule] = true;
+        for (const size_t other : referred_by[rule]) {
+            if (--left[other] == 0 && !tokens[other]) next.push_back(other);
         }
     }
     return regular;

@@ -1,6 +1,8 @@
 // Grammars as llama.cpp writes them: the texts that they have, and no others.
 #include "apps/structure/answer_grammar.hpp"
 #include "apps/structure/ecma_pattern.hpp"
+#include "apps/structure/gbnf_parser.hpp"
+#include "apps/structure/gbnf_terminals.hpp"
 #include "tests/structure/held_text.hpp"
 
 #include <gmock/gmock.h>
@@ -59,6 +61,19 @@ TEST_F(GbnfTest, WhatIsWrongIsNamedWithItsLine) {
     EXPECT_THAT(held_to("root ::= !<[3]>", ""), HasSubstr("not offered"));
     EXPECT_THAT(held_to("root ::= (\"a\"", ""), HasSubstr("expected )"));
     EXPECT_THAT(held_to("root ::= \xff", ""), HasSubstr("UTF-8"));
+    EXPECT_THAT(held_to("root ::= " + std::string(65, '('), ""), HasSubstr("nested deeper than 64"));
+}
+
+// What has no bound in a grammar has none in the work and the stack that it takes.
+TEST_F(GbnfTest, LongGrammars) {
+    EXPECT_THAT(held_to("root ::= \"a\"" + std::string(200'000, '?'), ""), HasSubstr("more than 64 repetitions"));
+    EXPECT_EQ(held_to("root ::= \"a\"" + std::string(10, '?'), "a"), "ok");
+    std::string chain = "root ::= r0\n";
+    constexpr int kRules = 10'000;
+    for (int i = 0; i < kRules; ++i) chain += fmt::format("r{} ::= r{}\n", i, i + 1);
+    chain += fmt::format("r{} ::= \"a\"", kRules);
+    const Gbnf parsed = parse_gbnf(chain);
+    EXPECT_THAT(terminal_rules(parsed), testing::Each(true));
 }
 
 TEST(EcmaPattern, MeansTheSameOrIsRefused) {
