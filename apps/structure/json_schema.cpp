@@ -20,6 +20,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kMostSchemaBytes = 1 << 20, kMostSchemaDepth = 64, kMostSchemas = 20'000;
+constexpr size_t kMostPlaceBytes = 32 << 20;  // of the places of all schemas within one
 constexpr double kMostRepetitions = 100'000;
 
 // What holds schemas, and how.
@@ -125,6 +126,10 @@ class Checker {
             fail(TSR_INVALID_ARGUMENT, "the schema is nested deeper than {}", kMostSchemaDepth);
         if (++count_ > kMostSchemas)
             fail(TSR_INVALID_ARGUMENT, "the schema has more than {} schemas within it", kMostSchemas);
+        // Each has the names of all that it is in.
+        place_bytes_ += place.size();
+        if (place_bytes_ > kMostPlaceBytes)
+            fail(TSR_INVALID_ARGUMENT, "the schema has too many schemas below long names; make the names shorter");
         places_.insert(place);
         if (schema.is_bool()) return schema;
         if (!schema.is_object()) {
@@ -288,7 +293,7 @@ class Checker {
         references_.emplace_back(place, std::move(target));
     }
 
-    size_t count_ = 0;
+    size_t count_ = 0, place_bytes_ = 0;
     std::set<std::string> places_;
     std::vector<std::pair<std::string, std::string>> references_;  // where, to what
 };
