@@ -2,7 +2,6 @@
 
 #include "apps/structure/forced_tokens.hpp"
 #include "apps/structure/protocol.hpp"
-#include "core/base/error.hpp"
 
 #include <poll.h>
 
@@ -18,10 +17,6 @@ using Clock = std::chrono::steady_clock;
 
 // The process limits the processor time of a mask by itself; this is for one that hangs, or a machine that is busy.
 constexpr std::chrono::seconds kMaskTime(5);
-
-[[noreturn]] void fail_hanging() {
-    fail(TSR_IO_ERROR, "the process that held the answer to its grammar did not answer for {} s", kMaskTime.count());
-}
 
 }  // namespace
 
@@ -47,8 +42,17 @@ AnswerConstraint::~AnswerConstraint() {
 }
 
 bool AnswerConstraint::wait(Clock::time_point until) {
-    // Again: its process has ended by now.
-    if (hangs_) fail_hanging();
+    if (fault_) throw Error(*fault_);
+    try {
+        return receive(until);
+    } catch (const Error& error) {
+        // A message is received once, and who asks again has to hear of it, too.
+        fault_ = error;
+        throw;
+    }
+}
+
+bool AnswerConstraint::receive(Clock::time_point until) {
     while (!known_) {
         Message message;
         switch (receive_message(channel_, message, until)) {
@@ -60,8 +64,8 @@ bool AnswerConstraint::wait(Clock::time_point until) {
             case Received::kNothingYet:
                 if (Clock::now() - asked_ < kMaskTime) return false;
                 end_process(channel_, process_);
-                hangs_ = true;
-                fail_hanging();
+                fail(TSR_IO_ERROR, "the process that held the answer to its grammar did not answer for {} s",
+                     kMaskTime.count());
         }
     }
     return true;

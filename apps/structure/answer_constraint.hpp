@@ -3,10 +3,12 @@
 
 #include "apps/structure/channel.hpp"
 #include "apps/structure/shared_memory.hpp"
+#include "core/base/error.hpp"
 #include "core/session/token_constraint.hpp"
 #include "core/text/tokenizer.hpp"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace tessera::structure {
@@ -24,14 +26,15 @@ class AnswerConstraint final : public session::TokenConstraint {
     // Ends the process where it is.
     ~AnswerConstraint() override;
 
-    // Throws Error: TSR_INVALID_ARGUMENT with the reason where the grammar cannot go on or a mask takes too long;
-    // TSR_IO_ERROR if the process has ended or hangs.
+    // Throws Error, and the same again whenever it is called then: TSR_INVALID_ARGUMENT with the reason where the
+    // grammar cannot go on or a mask takes too long; TSR_IO_ERROR if the process has ended or hangs.
     bool wait(std::chrono::steady_clock::time_point until) override;
     std::span<const int32_t> forced() override { return forced_; }
     session::TokenMask allowed() override { return mask_; }
     void accept(std::span<const int32_t> tokens) override;
 
   private:
+    bool receive(std::chrono::steady_clock::time_point until);
     void take(std::string_view message);
 
     OpenFile channel_;
@@ -39,7 +42,8 @@ class AnswerConstraint final : public session::TokenConstraint {
     const text::Tokenizer& tokenizer_;
     const std::shared_ptr<const ForcedTokens> spelling_;
     int32_t process_ = 0;  // 0: not known yet
-    bool known_ = false, hangs_ = false;
+    bool known_ = false;
+    std::optional<Error> fault_;  // for which the answer has failed
     std::chrono::steady_clock::time_point asked_;
     std::vector<uint32_t> mask_;  // what the process wrote, which it cannot change any more
     std::vector<int32_t> forced_;

@@ -58,6 +58,26 @@ TEST_F(StructureTest, RefusesWithReason) {
     EXPECT_NE(refusal({GrammarKind::kRegex, std::string(kMostGrammarBytes + 1, 'a')}).find("bytes"), std::string::npos);
 }
 
+TEST_F(StructureTest, WhyAnAnswerFailedIsSaidAgain) {
+    const auto grammar = helper_.compile(answer_grammar(regex_body("[0-9]+")));
+    const auto constraint = grammar->begin();
+    ASSERT_TRUE(wait(*constraint));
+    const text::Token letter = tokenizer_->encode("x", {.add_special = false}).back();
+    constraint->accept(std::span(&letter, 1));
+    std::vector<std::string> reasons;
+    for (int i = 0; i < 2; ++i) {
+        try {
+            wait(*constraint);
+            ADD_FAILURE() << "goes on with what the grammar does not have";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), TSR_INVALID_ARGUMENT);
+            reasons.emplace_back(error.what());
+        }
+    }
+    ASSERT_EQ(reasons.size(), 2u);
+    EXPECT_EQ(reasons[0], reasons[1]);
+}
+
 // What takes long, or much memory, ends its own process; others go on.
 TEST_F(StructureTest, HostileGrammarsAreEndedAlone) {
     const auto good = helper_.compile(answer_grammar(regex_body("[0-9]+")));
