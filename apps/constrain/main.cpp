@@ -101,8 +101,7 @@ void run_grammar(const OpenFile& channel, const Llguidance& library, const Vocab
     }
 }
 
-void run(const std::string& path) {
-    const OpenFile channel(kChannelNumber);
+void run(const OpenFile& channel, const std::string& path) {
     const Llguidance library(path);
     Message message;
     if (receive_message(channel, message) != Received::kMessage || !message.files[0]) return;
@@ -133,12 +132,13 @@ int main(int count, char** words) {
     std::signal(SIGCHLD, SIG_IGN);
     // Of a terminal: the program decides when it ends.
     std::signal(SIGINT, SIG_IGN);
+    const OpenFile channel(kChannelNumber);
     try {
-        run(words[1]);
+        run(channel, words[1]);
         return 0;
     } catch (const std::exception& error) {
         try {
-            say(OpenFile(dup(kChannelNumber)), Word::kFailed, error.what());
+            say(channel, Word::kFailed, error.what());
         } catch (const std::exception&) {
             // Nobody listens any more.
         }

@@ -164,16 +164,17 @@ std::shared_ptr<const Grammar> Helper::try_compile(const GrammarText& grammar, b
         }
     }
     auto header = header_of(message.bytes);
-    const int32_t process = header ? header->process : 0;
-    if (header && header->word == Word::kStarted) {
-        const Received received = receive_message(mine, message, Clock::now() + kCompileTime);
-        if (received == Received::kNothingYet) end_process(mine, process);
-        if (received != Received::kMessage) fail(TSR_INVALID_ARGUMENT, "it takes too long, or llguidance failed at it");
-        header = header_of(message.bytes);
-    }
-    if (!header || header->word != Word::kReady) {
-        fail(TSR_INVALID_ARGUMENT, "{}", header ? std::string(text_of(message.bytes)) : "llguidance failed at it");
-    }
+    // Before its process begins nothing is the grammar's fault.
+    if (!header || header->word != Word::kStarted)
+        fail(TSR_IO_ERROR, "{} does not work: {}", program_.string(),
+             header ? text_of(message.bytes) : "it says nothing");
+    const int32_t process = header->process;
+    const Received received = receive_message(mine, message, Clock::now() + kCompileTime);
+    if (received == Received::kNothingYet) end_process(mine, process);
+    if (received != Received::kMessage) fail(TSR_INVALID_ARGUMENT, "it takes too long, or llguidance failed at it");
+    header = header_of(message.bytes);
+    if (!header || header->word != Word::kReady)
+        fail(TSR_INVALID_ARGUMENT, "{}", header ? text_of(message.bytes) : "llguidance failed at it");
     return std::make_shared<const Grammar>(std::move(mine), process, tokenizer_, std::move(forced));
 }
 

@@ -1,8 +1,10 @@
 // The helper process: what it holds answers to, and what becomes of it when it fails.
 #include "apps/structure/answer_grammar.hpp"
 #include "tests/structure/held_text.hpp"
+#include "tests/temporary_folder.hpp"
 
-#include <signal.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
 
 namespace tessera::structure {
 namespace {
@@ -119,6 +121,39 @@ TEST_F(StructureTest, MissingLibraryIsNamed) {
     }
     Helper bad(*tokenizer_, "/bin/true", TSR_TEST_MODEL);
     EXPECT_THROW(bad.compile({GrammarKind::kRegex, "a"}), Error);
+}
+
+// Not a fault of the grammar, and told with its reason.
+TEST_F(StructureTest, HelpersThatDoNotWork) {
+    const auto fault_of = [&](const std::filesystem::path& program, const std::filesystem::path& library) {
+        try {
+            Helper(*tokenizer_, program, library).compile({GrammarKind::kRegex, "a"});
+            return std::string();
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), TSR_IO_ERROR);
+            return std::string(error.what());
+        }
+    };
+    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
+    EXPECT_THAT(fault_of(own.parent_path() / "tessera-constrain", TSR_TEST_MODEL),
+                testing::HasSubstr("cannot load llguidance"));
+    // Takes the vocabulary, and has no process for a grammar.
+    const test::TemporaryFolder folder;
+    const std::string text = fmt::format(
+        "#!/usr/bin/env python3\n"
+        "import socket, struct\n"
+        "def say(channel, word, text):\n"
+        "    channel.send(struct.pack('iiii', word, 0, 0, 0) + text)\n"
+        "channel = socket.socket(fileno={})\n"
+        "socket.recv_fds(channel, 65536, 2)\n"
+        "say(channel, {}, b'')\n"
+        "_, files, _, _ = socket.recv_fds(channel, 65536, 2)\n"
+        "say(socket.socket(fileno=files[0]), {}, b'no more processes')\n"
+        "channel.recv(1)\n",
+        kChannelNumber, static_cast<int>(Word::kReady), static_cast<int>(Word::kFailed));
+    const std::filesystem::path script = folder.write("helper", text);
+    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+    EXPECT_THAT(fault_of(script, TSR_TEST_MODEL), testing::HasSubstr("no more processes"));
 }
 
 }  // namespace
