@@ -86,10 +86,11 @@ void Helper::start() {
     if (!forced_) forced_ = std::make_shared<const ForcedTokens>(tokenizer_);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
+    // Where both are the same number, this makes the file one that is inherited. First, as its number may be one of
+    // those below, where this program was started without such files.
+    posix_spawn_file_actions_adddup2(&actions, theirs.number(), kChannelNumber);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    // Where both are the same number, this makes the file one that is inherited.
-    posix_spawn_file_actions_adddup2(&actions, theirs.number(), kChannelNumber);
     std::string program = program_.string(), library = library_.string();
     char* const words[] = {program.data(), library.data(), nullptr};
     pid_t process = -1;

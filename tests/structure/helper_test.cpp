@@ -156,5 +156,19 @@ TEST_F(StructureTest, HelpersThatDoNotWork) {
     EXPECT_THAT(fault_of(script, TSR_TEST_MODEL), testing::HasSubstr("no more processes"));
 }
 
+// As a service may be started; its channel has a number of theirs then.
+TEST_F(StructureTest, WithoutStandardFiles) {
+    std::fflush(stdout);
+    const int input = dup(STDIN_FILENO), output = dup(STDOUT_FILENO);
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    const std::string what = held({GrammarKind::kRegex, "a"}, "a");
+    dup2(input, STDIN_FILENO);
+    dup2(output, STDOUT_FILENO);
+    close(input);
+    close(output);
+    EXPECT_EQ(what, "ok");
+}
+
 }  // namespace
 }  // namespace tessera::structure
