@@ -1,14 +1,18 @@
 #include "apps/constrain/limits.hpp"
 
 #include "apps/structure/protocol.hpp"
+#include "core/base/error.hpp"
 
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 namespace tessera::constrain {
@@ -60,8 +64,12 @@ void limit_memory(uint64_t bytes, const OpenFile& channel) {
     for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE}) sigaction(signal, &action, nullptr);
     const rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
-    const rlimit memory{address_space() + bytes, address_space() + bytes};
-    setrlimit(RLIMIT_AS, &memory);
+    rlimit memory{};
+    getrlimit(RLIMIT_AS, &memory);
+    // That which a process may not raise again stays: children get more than this one.
+    memory.rlim_cur = std::min(address_space() + bytes, memory.rlim_max);
+    if (setrlimit(RLIMIT_AS, &memory) != 0)
+        fail(TSR_INTERNAL, "cannot limit the memory of a process: {}", std::strerror(errno));
 }
 
 TimeLimit::TimeLimit(std::chrono::milliseconds limit) {
