@@ -27,7 +27,6 @@ inline constexpr size_t kMostTokens = 1 << 22;             // of a vocabulary
 inline constexpr size_t kMostVocabularyBytes = 256 << 20;  // of all its tokens
 inline constexpr size_t kMostGrammarBytes = 4 << 20;
 inline constexpr size_t kMostForcedBytes = 256;
-inline constexpr size_t kMostAccepted = 1024;  // tokens of one message
 
 enum class Word : uint32_t {
     kVocabulary,
