@@ -130,8 +130,9 @@ int main(int count, char** words) {
     }
     close_others(kChannelNumber);
     std::signal(SIGCHLD, SIG_IGN);
-    // Of a terminal: the program decides when it ends.
-    std::signal(SIGINT, SIG_IGN);
+    // Of a terminal, or whoever ends a service with all its processes: the program decides when this one ends, whose
+    // answers may go on for a while.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
     const OpenFile channel(kChannelNumber);
     try {
         run(channel, words[1]);

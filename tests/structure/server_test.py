@@ -140,6 +140,15 @@ class Structure(unittest.TestCase):
             self.assertIn("did not answer", answer["error"]["message"])
         running_server.wait_for(lambda: stopped not in helpers(self.server.process), "the process that hangs is still there")
 
+    def test_signals_to_the_whole_service_end_no_answer(self):
+        """The server answers what is under way when it is told to end, and so do its processes."""
+        held = self.later(max_tokens=200, **ENDLESS)
+        self.wait_for_answer_process()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for pid in helpers(self.server.process):
+                os.kill(pid, number)
+        self.assertEqual(held()[0], 200)
+
     def test_the_first_process_is_started_again(self):
         for kind in (signal.SIGKILL, signal.SIGSTOP):
             first = [pid for pid, depth in helpers(self.server.process).items() if depth == 1]
