@@ -13,10 +13,10 @@
 namespace tessera::session {
 namespace {
 
-// What a step waits for a constraint that is late: less than the answer would lose without the step.
+// What a step waits for constraints that are late, all together: less than an answer would lose without the step.
 constexpr std::chrono::milliseconds kLateness(2);
-// The same where nothing else is to be done; then somebody may have cancelled it.
-constexpr std::chrono::milliseconds kIdle(20);
+// The same where nothing else is to be done; then somebody may have cancelled it. One after the other each has a share.
+constexpr std::chrono::milliseconds kIdle(20), kShare(1);
 
 }  // namespace
 
@@ -290,6 +290,8 @@ void Generator::take_outputs(std::span<const std::span<const float>> outputs) {
     for (size_t i = 0; i < entries_.size(); ++i) {
         if (entries_[i].output) sampling.emplace_back(tasks_[i], outputs[output++]);
     }
+    const auto until = Clock::now() + kLateness;
+    for (const auto& [task, logits] : sampling) task->waits_until = until;
     const auto work = [&](size_t i) {
         const auto& [task, logits] = sampling[i];
         task->scores() ? score(*task, logits) : sample(*task, logits);
@@ -307,7 +309,7 @@ void Generator::sample(Task& task, std::span<const float> logits) const {
     if (task.request.max_new_tokens == 0 || task.error) return;
     try {
         const auto known = logits.first(tokenizer_.size());
-        if (task.constraint && !task.constraint->wait(Clock::now() + kLateness)) {
+        if (task.constraint && !task.constraint->wait(task.waits_until)) {
             task.held_logits.assign(known.begin(), known.end());
         } else {
             choose_tokens(task, known);
@@ -376,14 +378,16 @@ bool Generator::take_held() {
 
 // Until one of them is known, or for a while: nothing else is to be done.
 void Generator::wait_for_held() const {
-    for (const auto& task : admission_.active()) {
-        if (task->held_logits.empty()) continue;
-        try {
-            task->constraint->wait(Clock::now() + kIdle);
-        } catch (const Error&) {
-            // It will be thrown again where the token is chosen.
+    const auto end = Clock::now() + kIdle;
+    while (Clock::now() < end) {
+        for (const auto& task : admission_.active()) {
+            if (task->held_logits.empty()) continue;
+            try {
+                if (task->constraint->wait(std::min(end, Clock::now() + kShare))) return;
+            } catch (const Error&) {
+                return;  // it is thrown again where the token is chosen
+            }
         }
-        return;
     }
 }
 

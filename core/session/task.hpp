@@ -46,6 +46,7 @@ struct Task {
     uint32_t scored = 1;  // tokens of the prompt whose probabilities are known; the first has none
 
     // Of the current step.
+    Clock::time_point waits_until;  // for a constraint that is late
     Token sampled = 0;
     std::vector<Token> forced_after;  // the constraint forced `sampled` and these
     TokenProbabilities probabilities;

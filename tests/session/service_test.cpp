@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <future>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -765,6 +767,68 @@ TEST_F(ServiceTest, OneRequestGetsWhatTheModelWasMadeFor) {
     }
     load(64, 4, 2048);
     EXPECT_EQ(engine().sequence_tokens(), 2048u) << "asked for with -c";
+}
+
+// Known when `known`, which is told until when it is waited for, says so.
+class Late final : public TokenConstraint {
+  public:
+    using TimePoint = std::chrono::steady_clock::time_point;
+    explicit Late(std::function<bool(TimePoint)> known) : known_(std::move(known)) {}
+
+    bool wait(TimePoint until) override {
+        if (known_(until)) return true;
+        std::this_thread::sleep_until(until);
+        return false;
+    }
+    TokenMask allowed() override { return {}; }
+    void accept(std::span<const Token>) override {}
+
+  private:
+    const std::function<bool(TimePoint)> known_;
+};
+
+TEST_F(ServiceTest, AStepWaitsForLateConstraintsTogether) {
+    load(256, 4, 4096);
+    Generator generator(engine(), *tokenizer_, {});
+    std::mutex mutex;
+    std::vector<Late::TimePoint> waited;
+    std::vector<Result> found(4);
+    for (size_t i = 0; i < found.size(); ++i) {
+        Request made = request(question(static_cast<int>(i % 3)), found[i], 4);
+        made.make_constraint = [&] {
+            return std::make_unique<Late>([&](Late::TimePoint until) {
+                const std::scoped_lock lock(mutex);
+                waited.push_back(until);
+                return false;
+            });
+        };
+        generator.add(std::move(made));
+    }
+    while (waited.empty()) ASSERT_TRUE(generator.step());
+    EXPECT_EQ(waited, std::vector(found.size(), waited.front()));
+    generator.cancel_all();
+}
+
+TEST_F(ServiceTest, ALateConstraintHoldsUpNoOther) {
+    load(256, 4, 4096);
+    Generator generator(engine(), *tokenizer_, {});
+    Result never, soon;
+    Request made = request(question(1), never, 4);
+    made.make_constraint = [] { return std::make_unique<Late>([](Late::TimePoint) { return false; }); };
+    generator.add(std::move(made));
+    made = request(question(2), soon, 1);
+    made.make_constraint = [] {
+        // Late for its step, and known when it is waited for again.
+        return std::make_unique<Late>([asked = 0, known = false](Late::TimePoint until) mutable {
+            known = known || (until > std::chrono::steady_clock::now() && ++asked > 1);
+            return known;
+        });
+    };
+    generator.add(std::move(made));
+    for (int i = 0; i < 10 && soon.order == 0; ++i) ASSERT_TRUE(generator.step());
+    EXPECT_EQ(soon.answer.new_tokens, 1u);
+    generator.cancel_all();
+    EXPECT_EQ(never.answer.reason, FinishReason::kCancelled);
 }
 
 }  // namespace
