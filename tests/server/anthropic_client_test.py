@@ -1,16 +1,13 @@
 """Anthropic's own client against /v1/messages, and requests as Claude Code sends them."""
 
 import json
-import os
-import tempfile
 import unittest
 
 import anthropic
 
 import running_server
 from running_server import RunningServer
-from scripted_model import write_model
-from tool_calls_test import SCRIPT
+from scripted_server import ScriptedServer
 
 QUESTION = {"role": "user", "content": "How is the weather in Paris?"}
 TOOL = {"name": "get_weather", "description": "Weather of a city",
@@ -23,20 +20,8 @@ def client_of(server, key="none"):
     return anthropic.Anthropic(base_url=f"http://127.0.0.1:{server.port}", api_key=key, max_retries=0)
 
 
-class Scripted(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        path = os.path.join(cls.folder.name, "scripted.gguf")
-        write_model(path, SCRIPT)
-        cls.server = RunningServer("-m", path, "--chat-template", "deepseek-v3.1", "--temp", "0").__enter__()
-        cls.client = client_of(cls.server)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        cls.server.__exit__()
-        cls.folder.cleanup()
+class Scripted(ScriptedServer):
+    client_of = staticmethod(client_of)
 
     def ask(self, messages, **more):
         return self.client.messages.create(model="any", max_tokens=100, messages=messages, tools=[TOOL], **more)

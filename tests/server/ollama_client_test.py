@@ -1,42 +1,41 @@
 """ollama's own client, and what front ends for ollama ask for."""
 
+import contextlib
 import json
-import os
-import tempfile
 import unittest
 
 import ollama
 
 import running_server
 from running_server import RunningServer
-from scripted_model import write_model
-from tool_calls_test import QUESTION, SCRIPT, TOOL
+from scripted_server import ScriptedServer
+from tool_calls_test import QUESTION, TOOL
 
 COUNT = [{"role": "user", "content": "Count from 1 to 10 in French."}]
 ANSWER = "un, deux, trois, quatre, cinq, six, sept, huit, neuf, dix"
 
 
-class Scripted(unittest.TestCase):
+class Scripted(ScriptedServer):
+    @staticmethod
+    def client_of(server):
+        return contextlib.nullcontext(ollama.Client(f"http://127.0.0.1:{server.port}"))
+
     def test_calls_and_thinking(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "scripted.gguf")
-            write_model(path, SCRIPT)
-            with RunningServer("-m", path, "--chat-template", "deepseek-v3.1", "--temp", "0") as server:
-                client = ollama.Client(f"http://127.0.0.1:{server.port}")
-                self.assertEqual(set(client.show("any").capabilities), {"completion", "tools", "thinking"})
-                answer = client.chat("any", [QUESTION], tools=[TOOL], think=True)
-                message = answer.message
-                self.assertEqual((message.thinking, message.content, answer.done_reason), ("Hm, weather.", "Let me look.", "stop"))
-                [call] = message.tool_calls
-                self.assertEqual((call.function.name, call.function.arguments), ("get_weather", {"city": "Paris"}))
-                thinking, content, calls = "", "", []
-                for part in client.chat("any", [QUESTION], tools=[TOOL], think=True, stream=True):
-                    thinking += part.message.thinking or ""
-                    content += part.message.content or ""
-                    calls += part.message.tool_calls or []
-                self.assertEqual((thinking, content, len(calls)), ("Hm, weather.", "Let me look.", 1))
-                final = client.chat("any", [QUESTION, message, {"role": "tool", "tool_name": "get_weather", "content": "sunny"}], tools=[TOOL])
-                self.assertEqual(final.message.content, "It is sunny.")
+        client = self.client
+        self.assertEqual(set(client.show("any").capabilities), {"completion", "tools", "thinking"})
+        answer = client.chat("any", [QUESTION], tools=[TOOL], think=True)
+        message = answer.message
+        self.assertEqual((message.thinking, message.content, answer.done_reason), ("Hm, weather.", "Let me look.", "stop"))
+        [call] = message.tool_calls
+        self.assertEqual((call.function.name, call.function.arguments), ("get_weather", {"city": "Paris"}))
+        thinking, content, calls = "", "", []
+        for part in client.chat("any", [QUESTION], tools=[TOOL], think=True, stream=True):
+            thinking += part.message.thinking or ""
+            content += part.message.content or ""
+            calls += part.message.tool_calls or []
+        self.assertEqual((thinking, content, len(calls)), ("Hm, weather.", "Let me look.", 1))
+        final = client.chat("any", [QUESTION, message, {"role": "tool", "tool_name": "get_weather", "content": "sunny"}], tools=[TOOL])
+        self.assertEqual(final.message.content, "It is sunny.")
 
 
 class Bundled(unittest.TestCase):

@@ -1,8 +1,6 @@
 """The openai client against /v1/responses, and a request as Codex sends it."""
 
 import json
-import os
-import tempfile
 import typing
 import unittest
 
@@ -11,8 +9,7 @@ import pydantic
 
 import running_server
 from running_server import RunningServer
-from scripted_model import write_model
-from tool_calls_test import SCRIPT
+from scripted_server import ScriptedServer
 
 QUESTION = "How is the weather in Paris?"
 TOOL = {"type": "function", "name": "get_weather", "description": "Weather of a city", "strict": True,
@@ -25,20 +22,8 @@ def client_of(server):
     return openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
 
 
-class Scripted(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        path = os.path.join(cls.folder.name, "scripted.gguf")
-        write_model(path, SCRIPT)
-        cls.server = RunningServer("-m", path, "--chat-template", "deepseek-v3.1", "--temp", "0").__enter__()
-        cls.client = client_of(cls.server)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        cls.server.__exit__()
-        cls.folder.cleanup()
+class Scripted(ScriptedServer):
+    client_of = staticmethod(client_of)
 
     def ask(self, given, **more):
         return self.client.responses.create(model="any", input=given, tools=[TOOL], **more)

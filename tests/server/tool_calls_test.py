@@ -10,32 +10,17 @@ import openai
 import running_server
 from running_server import RunningServer
 from scripted_model import write_model
+from scripted_server import ScriptedServer
 
-SCRIPT = [
-    ["<think>", "Hm, ", "weather.", "</think>", "Let me ", "look.", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "get_weather", "<｜tool▁sep｜>",
-     '{"city": ', '"Par', 'is"}', "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"],
-    ["<｜tool▁output▁begin｜>"],
-    ["<｜tool▁output▁end｜>", "It is ", "sunny."],
-]
 TOOL = {"type": "function", "function": {"name": "get_weather", "description": "Weather of a city", "strict": True,
                                          "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
 QUESTION = {"role": "user", "content": "How is the weather in Paris?"}
 
 
-class ToolCalls(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        path = os.path.join(cls.folder.name, "scripted.gguf")
-        write_model(path, SCRIPT)
-        cls.server = RunningServer("-m", path, "--chat-template", "deepseek-v3.1", "--temp", "0").__enter__()
-        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        cls.server.__exit__()
-        cls.folder.cleanup()
+class ToolCalls(ScriptedServer):
+    @staticmethod
+    def client_of(server):
+        return openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0)
 
     def ask(self, messages, **more):
         return self.client.chat.completions.create(model="any", messages=messages, tools=[TOOL], **more)
