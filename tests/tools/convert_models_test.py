@@ -50,12 +50,8 @@ def write_tokenizer(folder, keys):
 
 class Models(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = pathlib.Path(self.folder.name)
+        self.path = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.out = self.path / "model.gguf"
-
-    def tearDown(self):
-        self.folder.cleanup()
 
     def write(self, name, change=lambda tensors, config: None):
         keys, tensors = read(GOLDENS / f"{name}.gguf")

@@ -78,12 +78,8 @@ def write_checkpoint(folder, values, config=CONFIG, odd=None):
 
 class Convert(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = pathlib.Path(self.folder.name)
+        self.path = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.out = self.path / "model.gguf"
-
-    def tearDown(self):
-        self.folder.cleanup()
 
     def convert(self, *more):
         return subprocess.run([sys.executable, SOURCE / "tools/convert", self.path, "-o", self.out, *more], capture_output=True, text=True)
