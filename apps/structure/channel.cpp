@@ -88,10 +88,11 @@ Received receive_message(const OpenFile& channel, Message& message, std::optiona
     header.msg_control = control.bytes;
     header.msg_controllen = sizeof control.bytes;
     ssize_t received;
+    // The other end has been closed before it read all: that is told once, and what it sent comes behind.
     do received = recvmsg(channel.number(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    while (received < 0 && errno == EINTR);
+    while (received < 0 && (errno == EINTR || errno == ECONNRESET));
     if (received < 0 && errno == EAGAIN) return Received::kNothingYet;
-    if (received < 0 && errno != ECONNRESET) fail_call("receive a message of another process");
+    if (received < 0) fail_call("receive a message of another process");
     size_t taken = 0;
     for (cmsghdr* rights = CMSG_FIRSTHDR(&header); rights; rights = CMSG_NXTHDR(&header, rights)) {
         if (rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) continue;

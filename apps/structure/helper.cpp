@@ -101,7 +101,11 @@ void Helper::start() {
     channel_ = std::move(mine);
     theirs = {};
     try {
-        send_message(channel_, message_of({.word = Word::kVocabulary}), {vocabulary.file().number()});
+        try {
+            send_message(channel_, message_of({.word = Word::kVocabulary}), {vocabulary.file().number()});
+        } catch (const Error&) {
+            // It has ended, and may have said why.
+        }
         Message message;
         const Received received = receive_message(channel_, message, Clock::now() + kStartTime);
         if (received == Received::kNothingYet) fail(TSR_IO_ERROR, "{} does not answer", program);
