@@ -32,6 +32,12 @@ std::string lark_regex(std::string_view pattern) {
     return out + "/";
 }
 
+// Before anything is made of what would be too large in any case.
+void check_bytes(std::string_view what, size_t bytes) {
+    constexpr size_t kMostBytes = 1 << 20;
+    if (bytes > kMostBytes) fail(TSR_INVALID_ARGUMENT, "{} {} bytes; at most {} are accepted", what, bytes, kMostBytes);
+}
+
 std::string quoted_for_regex(std::string_view text) {
     constexpr std::string_view kSyntax = R"(\^$.|?*+()[]{}/#&-~)";
     std::string out;
@@ -117,6 +123,7 @@ Body any_object_body() {
 }
 
 Body regex_body(std::string_view pattern) {
+    check_bytes("the pattern has", pattern.size());
     // All of the answer is matched in any case.
     if (pattern.starts_with('^')) pattern.remove_prefix(1);
     if (pattern.ends_with('$') && !pattern.ends_with("\\$")) pattern.remove_suffix(1);
@@ -124,6 +131,9 @@ Body regex_body(std::string_view pattern) {
 }
 
 Body choice_body(std::span<const std::string> choices) {
+    size_t bytes = 0;
+    for (const std::string& choice : choices) bytes += choice.size();
+    check_bytes("the choices have", bytes);
     std::string all;
     for (const std::string& choice : choices) all += (all.empty() ? "" : "|") + quoted_for_regex(choice);
     return {fmt::format("body: BODY\nBODY: {}\n", lark_regex(all))};

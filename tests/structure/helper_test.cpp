@@ -80,6 +80,13 @@ TEST_F(StructureTest, WhyAnAnswerFailedIsSaidAgain) {
     EXPECT_EQ(reasons[0], reasons[1]);
 }
 
+TEST(AnswerGrammar, SizesAreCheckedBeforeUse) {
+    const std::string choices[] = {std::string(800 << 10, 'a'), std::string(400 << 10, 'b')};
+    EXPECT_THROW(choice_body(choices), Error);
+    EXPECT_NO_THROW(choice_body(std::span(choices, 1)));
+    EXPECT_THROW(regex_body(std::string((1 << 20) + 1, 'a')), Error);
+}
+
 // What takes long, or much memory, ends its own process; others go on.
 TEST_F(StructureTest, HostileGrammarsAreEndedAlone) {
     const auto good = helper_.compile(answer_grammar(regex_body("[0-9]+")));
