@@ -28,7 +28,7 @@ class ChatAnswering : public Answering {
   protected:
     struct Call {
         std::string id, name, arguments;
-        // JSON of the arguments as an object: what the model wrote is none where it was cut, and is a member of one then.
+        // JSON of an object: what the model wrote is none where it was cut, and is a member of one then.
         std::string arguments_object() const;
     };
     struct Choice {
