@@ -224,8 +224,16 @@ def ernie(c, rope):
     return c | dict(use_bias=False)
 
 
-ADAPT = {"glm-flash": flash, "hunyuan-moe": hunyuan, "hunyuan-dense": hunyuan, "bailingmoe2": bailing, "gemma3": gemma, "mimo2": mimo, "minimax-m2": minimax,
-         "mistral3": mistral, "mistral4": mistral, "qwen2": qwen, "qwen3": qwen, "qwen3moe": qwen, "qwen2moe": qwen, "ernie4_5-moe": ernie}
+def phi(c, rope):
+    """The trained context stands beside the scaling, whose factor is the whole context's share."""
+    if "rope_scaling" in c:
+        c["original_max_position_embeddings"] = c["rope_scaling"].pop("original_max_position_embeddings")
+        del c["rope_scaling"]["factor"]
+    return c
+
+
+ADAPT = {"phi3": phi, "glm-flash": flash, "hunyuan-moe": hunyuan, "hunyuan-dense": hunyuan, "bailingmoe2": bailing, "gemma3": gemma, "mimo2": mimo,
+         "minimax-m2": minimax, "mistral3": mistral, "mistral4": mistral, "qwen2": qwen, "qwen3": qwen, "qwen3moe": qwen, "qwen2moe": qwen, "ernie4_5-moe": ernie}
 CLASSES = {
     "v2": "DeepseekV2", "v3": "DeepseekV3", "kimi-k2": "DeepseekV3", "gigachat": "DeepseekV3", "glm-flash": "Glm4MoeLite",
     "deepseek32": "DeepseekV32", "glm-dsa": "GlmMoeDsa", "mistral4": "Mistral3", "minicpm3": "MiniCPM3", "youtu": "Youtu", "llama": "Llama",

@@ -132,6 +132,8 @@ def rope_of(config):
     rope = dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
     rope.setdefault("rope_theta", config.get("rope_theta", 10000.0))
     rope["rope_type"] = rope.get("rope_type") or rope.pop("type", None) or "default"
+    if rope["rope_type"] == "su":  # the name in Phi-3's first files
+        rope["rope_type"] = "longrope"
     if rope["rope_type"] == "mrope":  # of text, all sections have the same position
         rope["rope_type"] = "default"
     if rope["rope_type"] == "yarn":

@@ -153,7 +153,7 @@ LAYOUTS = {
     "MiniCPM3": Layout(complete=fixed(scale_emb=12, scale_depth=1.4, dim_model_base=256)),
     "MiniMaxM2": Layout(complete=complete_minimax),
     "Mistral": Layout("llama"),
-    "Phi3": Layout("phi3"),
+    "Phi3": Layout("phi3", defaults=dict(original_max_position_embeddings=4096)),
     "Qwen2_5_VL": Layout("qwen2"),
     "Qwen3VL": Layout("qwen3"),
     "Qwen3VLMoe": Layout("qwen3moe", turned=r"\.experts\.(gate_up|down)_proj$"),

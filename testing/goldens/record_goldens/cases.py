@@ -277,7 +277,7 @@ CASES = {
                     rope_parameters=dict(rope_type="default", rope_theta=250000.0))),
     # LongRoPE, three quarters of a head, a window.
     "phi3-long": dict(
-        family="phi3-long", seed=64, **FEW, gains=dict(q=2.0),
+        family="phi3", seed=64, **FEW, gains=dict(q=2.0),
         config=dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, vocab_size=264,
                     intermediate_size=64, sliding_window=70, tie_word_embeddings=True,
                     rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=4096,

@@ -56,6 +56,19 @@ def rotated(config):
 ROTATED = {"rope.dimension_count": rotated}
 ROTATED_HALVES = {"rope.dimension_count": lambda c: int(c.hidden_size // c.num_attention_heads
                                                         * c.rope_parameters.get("partial_rotary_factor", 1.0))}
+
+
+def trained_context(c):
+    return c.rope_parameters.get("original_max_position_embeddings") or c.original_max_position_embeddings
+
+
+def longrope_attn_factor(c):
+    if c.rope_parameters["rope_type"] != "longrope":
+        return None
+    stretch = c.max_position_embeddings / trained_context(c)
+    return math.sqrt(1 + math.log(stretch) / math.log(trained_context(c))) if stretch > 1 else 1.0
+
+
 SIGMOID = {"expert_gating_func": lambda c: 2}
 SHARED = {"leading_dense_block_count": lambda c: c.first_k_dense_replace,
           "expert_shared_count": lambda c: c.n_shared_experts,
@@ -105,10 +118,14 @@ FAMILIES = {
     "olmo2": Family("olmo2", "Olmo2", "qwen2", PLAIN, norms=NORMS_AFTER),
     "glm4": Family("glm4", "Glm4", "glm4", GLM, neighbours=True, interleaved=True, norms=NORMS_BOTH, keys=ROTATED),
     "chatglm": Family("chatglm", "Glm", "chatglm-bpe", GLM, neighbours=True, interleaved=True, keys=ROTATED),
-    "phi3": Family("phi3", "Phi3", "gpt-4o", PLAIN),
+    "phi3": Family("phi3", "Phi3", "gpt-4o", PLAIN, pattern=False, keys=ROTATED_HALVES | {
+        # 0 tells Phi-4, which has none, from files of Phi-3 that do not say theirs.
+        "attention.sliding_window": lambda c: None if getattr(c, "sliding_window", None) else 0,
+        "rope.scaling.original_context_length": trained_context, "rope.scaling.attn_factor": longrope_attn_factor}),
     # What BailingMoeV2 computes: transformers has it under the name of another model alone.
     "bailingmoe2": Family("bailingmoe2", "Glm4Moe", "bailingmoe2", PLAIN, sigmoid=True, keys=ROTATED | SHARED | SIGMOID | {
-        "expert_group_count": lambda c: c.n_group, "expert_group_used_count": lambda c: c.topk_group}),
+        "expert_group_count": lambda c: c.n_group, "expert_group_used_count": lambda c: c.topk_group,
+        "expert_shared_feed_forward_length": lambda c: c.n_shared_experts * c.moe_intermediate_size}),
     "granite": Family("granite", "Granite", "refact", PLAIN, neighbours=True, keys=SCALES),
     "granitemoe": Family("granitemoe", "GraniteMoeShared", "refact", PLAIN, neighbours=True, keys=SCALES | {
         "expert_shared_feed_forward_length": lambda c: c.shared_intermediate_size or None}),
@@ -151,10 +168,6 @@ FAMILIES = {
         "swiglu_clamp_exp": lambda c: [float(limit or 0) for limit in c.swiglu_limits],
         "swiglu_clamp_shexp": lambda c: [float(limit or 0) for limit in c.swiglu_limits_shared]}),
     "exaone4": Family("exaone4", "Exaone4", "qwen2", PLAIN, norms=NORMS_AFTER),
-    "phi3-long": Family("phi3", "Phi3", "gpt-4o", PLAIN, pattern=False, keys=ROTATED_HALVES | {
-        "rope.scaling.original_context_length": lambda c: c.rope_parameters["original_max_position_embeddings"],
-        "rope.scaling.attn_factor": lambda c: math.sqrt(1 + math.log(c.rope_parameters["factor"])
-                                                        / math.log(c.rope_parameters["original_max_position_embeddings"]))}),
     # What MiniCPM computes, under the name of another model.
     "minicpm": Family("minicpm", "Granite", "llama-bpe", PLAIN, neighbours=True, keys={
         key: scale for key, scale in SCALES.items() if key != "attention.scale"}),
