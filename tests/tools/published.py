@@ -49,12 +49,16 @@ OTHER = {
                 "ffn_gate_inp.bias": "mlp.router.bias"},
     "gemma3": {"post_attention_norm.weight": "post_attention_layernorm.weight", "ffn_norm.weight": "pre_feedforward_layernorm.weight",
                "post_ffw_norm.weight": "post_feedforward_layernorm.weight"},
+    "step35": {"attn_gate.weight": "self_attn.g_proj.weight", "ffn_gate_inp.weight": "moe.gate.weight", "exp_probs_b.bias": "moe.router_bias",
+               **{f"ffn_{part}_exps.weight": f"moe.{part}_proj.weight" for part in ("gate", "up", "down")},
+               **{f"ffn_{part}_shexp.weight": f"share_expert.{part}_proj.weight" for part in ("gate", "up", "down")}},
     "mimo2": {"attn_sinks.weight": "self_attn.attention_sink_bias"},
     "bailingmoe2": {"attn_qkv.weight": "attention.query_key_value.weight", "attn_output.weight": "attention.dense.weight",
                     "attn_q_norm.weight": "attention.query_layernorm.weight", "attn_k_norm.weight": "attention.key_layernorm.weight",
                     "exp_probs_b.bias": "mlp.gate.expert_bias", "token_embd.weight": "model.word_embeddings.weight"},
 }
 TURNED = {"llama", "granite", "granitemoe", "smollm3", "mistral3"}  # rows of q and k are those of pairs
+SHIFTED = {"gemma3", "step35"}  # norms are what is added to 1
 PREFIX = {"gemma3": "language_model.", "mistral3": "language_model.", "mistral4": "language_model."}
 
 
@@ -95,7 +99,7 @@ def published_tensors(arch, case, tensors):
         if name.startswith(("rope_freqs", "rope_factors")):
             continue
         if not at:
-            made[names[name]] = values - 1 if arch == "gemma3" and values.ndim == 1 else values
+            made[names[name]] = values - 1 if arch in SHIFTED and values.ndim == 1 else values
             continue
         if int(at[1]) >= c["num_hidden_layers"]:
             continue
@@ -124,7 +128,7 @@ def published_tensors(arch, case, tensors):
             values = values.reshape(1, -1)
         if arch == "ernie4_5-moe" and part == "exp_probs_b.bias":
             values = values.reshape(1, -1)
-        if arch == "gemma3" and "norm" in part:
+        if arch in SHIFTED and "norm" in part:
             values = values - 1
         made |= split_experts(base + names[part], values) if "*" in names[part] else {base + names[part]: values}
     for i in range(c["num_hidden_layers"]):
@@ -232,7 +236,24 @@ def phi(c, rope):
     return c
 
 
-ADAPT = {"phi3": phi, "glm-flash": flash, "hunyuan-moe": hunyuan, "hunyuan-dense": hunyuan, "bailingmoe2": bailing, "gemma3": gemma, "mimo2": mimo,
+def step(c, rope):
+    """Lists have an entry for a layer that predicts a further token."""
+    kinds, further = c.pop("layer_types"), ["sliding_attention"]
+    of_layers = [rope[kind] for kind in kinds + further]
+    groups = c.pop("num_key_value_heads")
+    c.pop("partial_rotary_factor")
+    c.update(num_attention_groups=groups, moe_num_experts=c.pop("n_routed_experts"), moe_top_k=c.pop("num_experts_per_tok"),
+             attention_other_setting=dict(num_attention_heads=c.pop("num_sliding_attention_heads"), num_attention_groups=groups, head_dim=c["head_dim"]),
+             layer_types=kinds + further, rope_theta=[one["rope_theta"] for one in of_layers],
+             partial_rotary_factors=[one["partial_rotary_factor"] for one in of_layers], yarn_only_types=["full_attention"],
+             moe_layers_enum=",".join(str(i) for i, kind in enumerate(c.pop("mlp_layer_types")) if kind == "sparse"),
+             swiglu_limits=c["swiglu_limits"] + [0.0], swiglu_limits_shared=c["swiglu_limits_shared"] + [0.0], num_nextn_predict_layers=1,
+             norm_expert_weight=True, moe_router_activation="sigmoid", use_head_wise_attn_gate=True, zero_centered=True)
+    c["rope_scaling"]["rope_type"] = c["rope_scaling"].pop("type")
+    return c
+
+
+ADAPT = {"phi3": phi, "step35": step, "glm-flash": flash, "hunyuan-moe": hunyuan, "hunyuan-dense": hunyuan, "bailingmoe2": bailing, "gemma3": gemma, "mimo2": mimo,
          "minimax-m2": minimax, "mistral3": mistral, "mistral4": mistral, "qwen2": qwen, "qwen3": qwen, "qwen3moe": qwen, "qwen2moe": qwen, "ernie4_5-moe": ernie}
 CLASSES = {
     "v2": "DeepseekV2", "v3": "DeepseekV3", "kimi-k2": "DeepseekV3", "gigachat": "DeepseekV3", "glm-flash": "Glm4MoeLite",
@@ -241,7 +262,7 @@ CLASSES = {
     "minimax-m2": "MiniMaxM2", "seed_oss": "SeedOss", "dots1": "Dots1", "hunyuan-moe": "HunYuanMoEV1", "hunyuan-dense": "HunYuanDenseV1",
     "ernie4_5": "Ernie4_5", "ernie4_5-moe": "Ernie4_5_Moe", "smollm3": "SmolLM3", "olmo2": "Olmo2", "glm4": "Glm4", "chatglm": "Glm",
     "phi3": "Phi3", "bailingmoe2": "BailingMoeV2", "granite": "Granite", "granitemoe": "GraniteMoeShared", "mistral3": "Mistral3",
-    "gpt-oss": "GptOss", "gemma3": "Gemma3", "mimo2": "MiMoV2Flash", "exaone4": "Exaone4"}
+    "gpt-oss": "GptOss", "gemma3": "Gemma3", "mimo2": "MiMoV2Flash", "step35": "Step3p5", "exaone4": "Exaone4"}
 KINDS = {np.dtype(np.float32): "F32", np.dtype(np.float16): "F16", np.dtype(np.uint8): "U8"}
 
 

@@ -15,7 +15,7 @@ from conversion.errors import Unsupported
 from conversion.layouts import layout_of
 
 # Parts of models of several modalities whose text is converted alone, and tensors that can be computed.
-OTHERS = re.compile(r"^(model\.)?(vision|visual|audio|mm_|multi_modal_projector|image_newline)|rotary_emb\.inv_freq$|\.activation_scale$")
+OTHERS = re.compile(r"^(model\.)?(vision|visual|audio|mm_|multi_modal_projector|image_newline|vit_)|rotary(_pos)?_emb\.inv_freq$|\.activation_scale$")
 SCALE = "_scale_inv"  # of fp8: a number for each block of 128 x 128, or one for the matrix
 PLAIN = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F8_E4M3": "u1", "U8": "u1"}
 
@@ -114,8 +114,8 @@ class Checkpoint:
         scale = self._raw(name + SCALE)
         if scale.size == 1:
             return values * scale.reshape(())
-        blocks = np.repeat(np.repeat(scale, 128, 0)[:values.shape[0]], 128, 1)[:, :values.shape[1]]
-        return values * blocks
+        blocks = np.repeat(np.repeat(scale, 128, -2), 128, -1)
+        return values * blocks[..., :values.shape[-2], :values.shape[-1]]
 
     def _raw(self, name):
         path, offset, entry = self.places[name]

@@ -63,6 +63,17 @@ def complete_bailing(c):
             c[ours] = c.pop(theirs)
 
 
+def complete_chatglm(c):
+    """ChatGLM2 and 3 and GLM-4 before `transformers` had their class."""
+    fixed(rmsnorm=True, post_layer_norm=True, original_rope=True, add_bias_linear=False, apply_residual_connection_post_layernorm=False)(c)
+    for theirs, ours in (("num_layers", "num_hidden_layers"), ("kv_channels", "head_dim"), ("ffn_hidden_size", "intermediate_size"),
+                         ("layernorm_epsilon", "rms_norm_eps"), ("seq_length", "max_position_embeddings"), ("padded_vocab_size", "vocab_size")):
+        if theirs in c:
+            c[ours] = c[theirs]
+    c["num_key_value_heads"] = c["multi_query_group_num"] if c.get("multi_query_attention") else c["num_attention_heads"]
+    c["rope_theta"] = 10000.0 * c.get("rope_ratio", 1.0)
+
+
 def complete_minimax(c):
     if "rotary_dim" in c:
         c["partial_rotary_factor"] = c["rotary_dim"] / c["head_dim"]
@@ -106,9 +117,45 @@ def complete_hybrid(c):
         c["intermediate_size"] = c.get("shared_intermediate_size") or c.get("intermediate_size")
 
 
-def refuse_step(c):
-    raise Unsupported("config.json: checkpoints of Step-3.5-Flash and Step-3.7-Flash are not converted; files of the architecture step35 "
-                      "that other converters wrote are read")
+def complete_step(c):
+    """Lists may go on for the layers that predict further tokens."""
+    layers = c["num_hidden_layers"]
+    fixed(moe_router_activation="sigmoid", norm_expert_weight=True, use_head_wise_attn_gate=True, zero_centered=True)(c)
+    for theirs, ours in (("num_attention_groups", "num_key_value_heads"), ("moe_num_experts", "n_routed_experts"),
+                         ("moe_top_k", "num_experts_per_tok"), ("share_expert_dims", "share_expert_dim")):
+        if theirs in c:
+            c[ours] = c[theirs]
+    windows = c.get("attention_other_setting") or {}
+    for theirs, ours in (("num_attention_groups", "num_key_value_heads"), ("head_dim", "head_dim")):
+        if windows.get(theirs, c[ours]) != c[ours]:
+            raise Unsupported(f"config.json: {theirs} of attention_other_setting is {windows[theirs]}, {ours} {c[ours]}; "
+                              "layers are converted where they are alike")
+    c.setdefault("num_sliding_attention_heads", windows.get("num_attention_heads", c["num_attention_heads"]))
+    if "mlp_layer_types" not in c:
+        with_experts = c.get("moe_layers_enum", range(3, layers))
+        with_experts = {int(one) for one in (with_experts.split(",") if isinstance(with_experts, str) else with_experts)}
+        c["mlp_layer_types"] = ["sparse" if i in with_experts else "dense" for i in range(layers)]
+    kinds = c["mlp_layer_types"] = c["mlp_layer_types"][:layers]
+    if "sparse" not in kinds or "dense" in kinds[kinds.index("sparse"):]:
+        raise Unsupported("config.json: moe_layers_enum says other layers than all after the first ones; those are converted")
+    for key, length in (("layer_types", layers), ("swiglu_limits", layers), ("swiglu_limits_shared", layers)):
+        c[key] = (c.get(key) or ["full_attention" if key == "layer_types" else None] * length)[:length]
+    if "full_attention" in (c.get("rope_parameters") or {}):
+        return
+    c["rope_parameters"] = {}
+    for kind in set(c["layer_types"]) | {"full_attention", "sliding_attention"}:
+        layer = c["layer_types"].index(kind) if kind in c["layer_types"] else 0
+        one = {key: c[theirs][layer] if isinstance(c[theirs], list) else c[theirs] for key, theirs in (
+            ("rope_theta", "rope_theta"), ("partial_rotary_factor", "partial_rotary_factors")) if theirs in c}
+        c["rope_parameters"][kind] = dict(rope_type="default", rope_theta=10000.0) | one
+    scaling = dict(c.get("rope_scaling") or {})
+    if "type" in scaling:
+        scaling.setdefault("rope_type", scaling.pop("type"))
+    c["rope_parameters"]["full_attention"] |= scaling
+    for kind, share in (("full_attention", 0.5), ("sliding_attention", 1.0)):
+        if c["rope_parameters"][kind].setdefault("partial_rotary_factor", share) != share:
+            raise Unsupported(f"config.json: of {kind} partial_rotary_factors says {c['rope_parameters'][kind]['partial_rotary_factor']}; "
+                              f"{share} is computed")
 
 
 GEMMA3 = Layout(defaults=dict(
@@ -122,12 +169,24 @@ GRANITE_EXPERTS = (
 GRANITE_SCALES = dict(attention_multiplier=1.0, embedding_multiplier=1.0, residual_multiplier=1.0, logits_scaling=1.0,
                       shared_intermediate_size=0)
 
+STEP = Layout("step35", defaults=dict(moe_router_scaling_factor=1.0, rms_norm_eps=1e-5), complete=complete_step, names=(
+    (r"\.moe\.gate\.", ".mlp.gate."), (r"\.moe\.router_bias$", ".mlp.gate.e_score_correction_bias"),
+    (r"\.moe\.(gate|up|down)_proj\.weight", r".mlp.experts.\1_proj"), (r"\.share_expert\.", ".mlp.shared_experts.")))
+
+CHATGLM = Layout("chatglm", defaults=dict(partial_rotary_factor=0.5, tie_word_embeddings=False), complete=complete_chatglm, names=(
+    (r"^transformer\.embedding\.word_embeddings\.", "embed_tokens."), (r"^transformer\.output_layer\.", "lm_head."),
+    (r"^transformer\.encoder\.final_layernorm\.", "norm."), (r"^transformer\.encoder\.layers\.", "layers."),
+    (r"\.self_attention\.query_key_value\.", ".self_attn.qkv_proj."), (r"\.self_attention\.dense\.", ".self_attn.o_proj."),
+    (r"\.mlp\.dense_h_to_4h\.", ".mlp.gate_up_proj."), (r"\.mlp\.dense_4h_to_h\.", ".mlp.down_proj.")))
+
 # By the class in config.json without "ForCausalLM" or "ForConditionalGeneration".
 LAYOUTS = {
     "BailingMoeV2": Layout("bailingmoe2", dict(partial_rotary_factor=0.5), names=(
         (r"^word_embeddings\.", "embed_tokens."), (r"\.attention\.query_key_value\.", ".self_attn.qkv_proj."),
         (r"\.attention\.dense\.", ".self_attn.o_proj."), (r"\.attention\.", ".self_attn."),
         (r"\.gate\.expert_bias$", ".gate.e_score_correction_bias")), complete=complete_bailing),
+    "ChatGLM": CHATGLM,
+    "ChatGLMModel": CHATGLM,
     "Ernie4_5_Moe": Layout(names=((r"\.mlp\.moe_statics\.", ".mlp.gate.moe_statics."),), complete=complete_ernie,
                            defaults=dict(head_dim=128, moe_layer_interval=1)),
     "Ernie4_5": Layout(defaults=dict(head_dim=128)),
@@ -157,8 +216,8 @@ LAYOUTS = {
     "Qwen2_5_VL": Layout("qwen2"),
     "Qwen3VL": Layout("qwen3"),
     "Qwen3VLMoe": Layout("qwen3moe", turned=r"\.experts\.(gate_up|down)_proj$"),
-    "Step3p5": Layout("step35", complete=refuse_step),
-    "Step3p7": Layout("step35", complete=refuse_step),
+    "Step3p5": STEP,
+    "Step3p7": STEP,
     "SeedOss": Layout(defaults=dict(head_dim=128)),
 }
 NONE = Layout()

@@ -185,6 +185,10 @@ def write_experts(m, source, block, case):
     if source + "gate_up_proj_blocks" in m.state:
         write_mxfp4_experts(m, source, block)
         return
+    if source + "gate_proj" in m.state:  # a tensor of all experts for each part
+        for part in ("gate", "up", "down"):
+            m.half(f"{block}ffn_{part}_exps.weight", m.take(f"{source}{part}_proj"))
+        return
     if source + "gate_up_proj" not in m.state:
         count = 0
         while f"{source}{count}.up_proj.weight" in m.state:
@@ -393,7 +397,7 @@ def write_file(w, m, c, case, add_tokens):
     if FAMILIES[family].neighbours and "rope.dimension_count" not in FAMILIES[family].keys:
         head_dim = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
         w.add_rope_dimension_count(head_dim)
-    if family == "step35":
+    if family == "step35" and c.rope_parameters["full_attention"]["rope_type"] == "llama3":
         # As long as of whole heads; half of them are rotated where it counts, of which files have the factors first.
         factors = llama3_rope_factors(c.rope_parameters["full_attention"], c.head_dim // 2)
         m.constant("rope_freqs.weight", np.concatenate([factors, np.full_like(factors, 1.5)]))
