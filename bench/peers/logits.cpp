@@ -1,6 +1,6 @@
-// What bench/model_logits.cpp writes, by ik_llama.cpp: logits FILE TOKENS OUT, with the prompt's token numbers on
-// standard input; see there. The cache is in float32, without flash attention, so that weights of float32 are computed
-// in it.
+// What bench/model_logits.cpp writes, by ik_llama.cpp: logits FILE TOKENS OUT [-ger] [-mla], with the prompt's token
+// numbers on standard input; see there. The cache is in float32, without flash attention, so that weights of float32
+// are computed in it. -ger: experts are chosen by groups where it can. -mla: attention with the absorbed matrices.
 //
 //     g++ -std=c++20 -O2 bench/peers/logits.cpp -I IK/include -I IK/ggml/include -L IK/build/src -L IK/build/ggml/src
 //     -lllama -lggml -o logits
@@ -9,14 +9,19 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <vector>
 
 int main(int argc, char** argv) {
-    if (argc != 4) {
-        std::fprintf(stderr, "usage: logits FILE TOKENS OUT < numbers\n");
+    const auto asked = [&](const char* flag) {
+        return std::any_of(argv + std::min(argc, 4), argv + argc,
+                           [&](const char* a) { return std::strcmp(a, flag) == 0; });
+    };
+    if (argc < 4) {
+        std::fprintf(stderr, "usage: logits FILE TOKENS OUT [-ger] [-mla] < numbers\n");
         return 2;
     }
     std::vector<llama_token> prompt{std::istream_iterator<llama_token>(std::cin), {}};
@@ -34,7 +39,8 @@ int main(int argc, char** argv) {
     params.type_k = GGML_TYPE_F32;
     params.type_v = GGML_TYPE_F16;
     params.flash_attn = false;
-    params.mla_attn = 0;
+    params.mla_attn = asked("-mla") ? 2 : 0;
+    params.grouped_expert_routing = asked("-ger");
     llama_context* context = llama_init_from_model(model, params);
     if (!context) return 1;
     const auto vocabulary = static_cast<size_t>(llama_n_vocab(model));

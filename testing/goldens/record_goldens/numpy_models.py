@@ -289,6 +289,8 @@ def logits(f, tokens, change=None):
             x = x + (normalised(given, "post_attention_norm") if before == "ffn_norm" else given) * residual_scale
         if change != f"no-ffn-{i}":
             given = normalised(feed_forward(f, b, normalised(x, before), change, routed), "post_ffw_norm")
+            if change == "experts-beside-norm" and b + "ffn_gate_inp.weight" in t:
+                x = normalised(x, before)
             x = x + given * residual_scale
     x = rms_norm(x, t["output_norm.weight"], eps)
     hidden.append(x)

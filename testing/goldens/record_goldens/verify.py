@@ -35,7 +35,7 @@ def faults(f):
     if f.key("attention.sliding_window"):
         yield "no-window"
     if f.key("expert_count"):
-        yield from ("other-experts", "other-gating", "other-weight-norm")
+        yield from ("other-experts", "other-gating", "other-weight-norm", "experts-beside-norm")
         if f.key("expert_weights_scale", 1.0) != 1.0:
             yield "no-weight-scale"
         if f.key("expert_group_count", 1) > 1:
