@@ -1,9 +1,11 @@
 // Granite 3 and 4, dense or with experts and perhaps a shared one: Llama whose embeddings, residuals, scores and logits
-// are scaled.
+// are scaled. Files of Granite 4 may have keys of the recurrent layers of others of its class.
 #include "core/model/architectures.hpp"
 
 namespace tessera::architectures {
 namespace {
+
+constexpr KeyRule kKeysOfHybrids[] = {{"ssm.*", "*", "no layer has a recurrent state"}};
 
 ModelDescription describe(ModelFile& model) {
     CommonParameters common = read_common(model);
@@ -16,12 +18,17 @@ ModelDescription describe(ModelFile& model) {
     }
     common.model.layers = make_layers(model, common, attention, experts);
     read_scales(model, common.model);
+    // llama.cpp's converter of hybrid models says so whether there are rotary embeddings.
+    if (!model.find_bool("rope.scaling.finetuned").value_or(true)) {
+        model.note("rope.scaling.finetuned is false: no layer has a rotary embedding");
+        for (Layer& layer : common.model.layers) layer.attention.rope.reset();
+    }
     return common.model;
 }
 
 }  // namespace
 
 extern const Architecture granite;
-const Architecture granite{{"granite", "granitemoe"}, describe, {}};
+const Architecture granite{{"granite", "granitemoe"}, describe, {{}, kKeysOfHybrids}};
 
 }  // namespace tessera::architectures
