@@ -146,7 +146,7 @@ constexpr Flag kFlags[] = {
              "limit of attention's scratch memory; 0: none (512)", parsed<&EngineOptions::scratch_bytes, parse_scratch>()).taking_several(),
     supported("smart-expert-reduction", "-ser --smart-expert-reduction", Takes::kValue, "K,T", kEngine, Group::kContext,
              "use the first K of the chosen experts, and others whose weight is at least T times the largest; -1,0: all", parsed<&EngineOptions::experts, parse_expert_reduction>()),
-    supported("cache-type-k", "-ctk --cache-type-k", Takes::kValue, "TYPE", kEngine, Group::kContext, "of cached keys, or of the latent: f32, f16, bf16, q8_0, q6_0, q5_0, q5_1, q4_0, q4_1, iq4_nl (f16)", parsed<&EngineOptions::cache_type_k, parse_cache_type>()).taking_several(),
+    supported("cache-type-k", "-ctk --cache-type-k", Takes::kValue, "TYPE", kEngine, Group::kContext, "of cached keys, or of the latent: f32, f16, bf16, q8_0, q8_KV, q6_0, q5_0, q5_1, q4_0, q4_1, iq4_nl (f16)", parsed<&EngineOptions::cache_type_k, parse_cache_type>()).taking_several(),
     supported("cache-type-v", "-ctv --cache-type-v", Takes::kValue, "TYPE", kEngine, Group::kContext, "of cached values (f16)", parsed<&EngineOptions::cache_type_v, parse_cache_type>()).taking_several(),
     supported("k-cache-hadamard", "-khad --k-cache-hadamard", Takes::kNothing, "", kEngine, Group::kContext,
              "spread outliers of cached keys, or of the latent, by a Hadamard matrix: for types of few bits", sets<&EngineOptions::hadamard_keys>()),

@@ -87,7 +87,7 @@ ExpertReduction parse_expert_reduction(std::string_view text) {
 }
 
 tsr_type parse_cache_type(std::string_view text) {
-    constexpr std::array<std::string_view, 10> types = {"f32",  "f16",  "bf16", "q8_0", "q6_0",
+    constexpr std::array<std::string_view, 11> types = {"f32",  "f16",  "bf16", "q8_0", "q8_KV", "q6_0",
                                                         "q5_0", "q5_1", "q4_0", "q4_1", "iq4_nl"};
     const TypeInfo* type = find_type(text);
     const std::string expected = fmt::format("{}", fmt::join(types, ", "));

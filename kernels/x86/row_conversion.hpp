@@ -50,7 +50,7 @@ void decode_floats(tsr_type type, const char* row, int64_t first, int64_t count,
 }
 
 // `elements` floats, whole blocks, to `type`, which can be encoded; the bits are those of encode_row for finite
-// numbers. Others make their block of q8_0 NaN.
+// numbers. Others make their block of q8_0, or row of q8_KV, NaN.
 template <class Isa>
 void encode_floats(tsr_type type, const float* x, int64_t elements, char* to) noexcept {
     constexpr int64_t kLanes = Isa::kLanes;
@@ -63,6 +63,13 @@ void encode_floats(tsr_type type, const float* x, int64_t elements, char* to) no
             std::memcpy(to, &scale, 2);
             Isa::to_bytes(reinterpret_cast<int8_t*>(to + 2), x + i, d == 0.0f ? 0.0f : 1.0f / d);
         }
+    } else if (type == TSR_TYPE_Q8_KV) {
+        auto head = formats::BlockQ8KV::RowHead::of(Isa::largest_of_floats(x, elements));
+        auto* codes = reinterpret_cast<int8_t*>(to + sizeof head);
+        for (int64_t i = 0; i < elements; i += 32)
+            Isa::to_bytes(codes + i, x + i, head.d == 0.0f ? 0.0f : 1.0f / head.d);
+        for (int64_t i = 0; i < elements; ++i) head.sum += codes[i];
+        std::memcpy(to, &head, sizeof head);
     } else if (type == TSR_TYPE_F16 || type == TSR_TYPE_BF16) {
         auto* halves = reinterpret_cast<uint16_t*>(to);
         int64_t i = 0;

@@ -14,7 +14,7 @@ namespace {
 // Every type that rows can be written in.
 std::vector<tsr_type> cache_types() {
     std::vector<tsr_type> types = weight_types();
-    std::erase_if(types, [](tsr_type type) { return !formats::can_encode(type); });
+    std::erase_if(types, [](tsr_type type) { return !formats::can_encode_rows(type); });
     return types;
 }
 

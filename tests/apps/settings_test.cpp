@@ -2,6 +2,8 @@
 #include "apps/tessera/flag_values.hpp"
 #include "apps/tessera/read_settings.hpp"
 
+#include <tessera/formats/formats.hpp>
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -257,6 +259,21 @@ TEST(Settings, TensorRulesSplitAtCommasBetweenRules) {
     for (const char* bad : {"", "=CPU", "exps=", "exps", "a=CPU,", "a=CPU,b"}) {
         if (std::string(bad) == "a=CPU,") continue;  // a comma too many is forgiven
         EXPECT_THROW(parse_tensor_rules(bad), WrongValue) << bad;
+    }
+}
+
+// What rows can be encoded in, and nothing else.
+TEST(Settings, TypesOfCaches) {
+    for (const auto& [type, name] : std::initializer_list<std::pair<tsr_type, const char*>>{
+#define TSR_ADD(id, number, name, ...) {TSR_TYPE_##id, name},
+             TSR_TYPES(TSR_ADD)
+#undef TSR_ADD
+         }) {
+        if (formats::can_encode_rows(type)) {
+            EXPECT_EQ(parse_cache_type(name), type);
+        } else {
+            EXPECT_THROW(parse_cache_type(name), RefusedValue) << name;
+        }
     }
 }
 

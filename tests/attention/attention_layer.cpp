@@ -235,6 +235,7 @@ double attention_limit(tsr_type cache) {
             return 3e-3;
         case TSR_TYPE_BF16:
         case TSR_TYPE_Q8_0:
+        case TSR_TYPE_Q8_KV:
             return 1e-2;
         case TSR_TYPE_Q6_0:
             return 4e-2;

@@ -156,8 +156,8 @@ TEST_P(AttentionOfFewBits, CostsWhatItMay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Caches, AttentionOfFewBits,
-                         testing::Values(TSR_TYPE_Q6_0, TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1,
-                                         TSR_TYPE_IQ4_NL),
+                         testing::Values(TSR_TYPE_Q8_KV, TSR_TYPE_Q6_0, TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0,
+                                         TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL),
                          [](const auto& instance) { return std::string(type_info(instance.param).name); });
 
 // In the basis of a Hadamard matrix: nothing changes in f32, in any variant; and with a few elements much

@@ -39,7 +39,7 @@ TEST_P(Blocks, EncodeToTheRecordedBytes) {
     if (!goldens().find_tensor(GetParam() + ".quantized")) {
         std::vector<unsigned char> bytes(1024);
         const std::vector<float> zeros(256);
-        EXPECT_EQ(cpu::encode_row(type->id, zeros.data(), zeros.size(), bytes.data()), cpu::can_encode(type->id));
+        EXPECT_EQ(cpu::encode_row(type->id, zeros.data(), zeros.size(), bytes.data()), cpu::can_encode_rows(type->id));
         return;
     }
     const auto rows = recorded<float>(goldens(), "rows");
@@ -53,16 +53,52 @@ TEST_P(Blocks, EncodeToTheRecordedBytes) {
     EXPECT_EQ(bytes, wanted);
 }
 
-// Every type with an encoder can be a cache: refusals must name all of them and no other.
+std::set<std::string> words_of(const char* text) {
+    std::istringstream words(text);
+    return {std::istream_iterator<std::string>(words), {}};
+}
+
+// Every type with an encoder can be a cache, and what a weight is stored as if its blocks can be encoded alone:
+// refusals must name all of them and no other.
 TEST(Messages, NameTheTypesOfCaches) {
-    std::set<std::string> named, wanted;
-    std::istringstream words(cpu::kCacheTypes);
-    for (std::string word; words >> word;) named.insert(word);
-#define TSR_ADD(id, number, name, ...) \
-    if (cpu::can_encode(TSR_TYPE_##id)) wanted.insert(name);
+    std::set<std::string> cached, stored;
+#define TSR_ADD(id, number, name, ...)                            \
+    if (cpu::can_encode_rows(TSR_TYPE_##id)) cached.insert(name); \
+    if (cpu::can_encode(TSR_TYPE_##id)) stored.insert(name);
     TSR_TYPES(TSR_ADD)
 #undef TSR_ADD
-    EXPECT_EQ(named, wanted);
+    EXPECT_EQ(words_of(cpu::kCacheTypes), cached);
+    EXPECT_EQ(words_of(cpu::kStoredTypes), stored);
+}
+
+// One scale for all of a row, the sum of its codes behind it, and what is no number is not lost.
+TEST(Blocks, RowsOfQ8KvHaveAScaleOfTheirLargestMagnitude) {
+    std::vector<float> row(96);
+    for (size_t i = 0; i < row.size(); ++i) row[i] = 0.0133f * (static_cast<float>(i) - 40.0f);
+    row[70] = -2.54f;
+    std::vector<unsigned char> bytes(8 + row.size());
+    ASSERT_TRUE(cpu::encode_row(TSR_TYPE_Q8_KV, row.data(), row.size(), bytes.data()));
+    float scale = 0;
+    int32_t sum = 0, codes = 0;
+    std::memcpy(&scale, bytes.data(), 4);
+    std::memcpy(&sum, &bytes[4], 4);
+    EXPECT_EQ(scale, 2.54f / 127.0f);
+    for (size_t i = 0; i < row.size(); ++i) {
+        const auto code = static_cast<int8_t>(bytes[8 + i]);
+        EXPECT_EQ(code, static_cast<int>(std::lround(row[i] / scale))) << i;
+        codes += code;
+    }
+    EXPECT_EQ(sum, codes);
+    std::vector<float> decoded(32);
+    ASSERT_TRUE(cpu::decode_part(TSR_TYPE_Q8_KV, bytes.data(), 64, 32, decoded.data()));
+    EXPECT_EQ(decoded[6], -127 * scale);
+    for (const float odd : {INFINITY, NAN}) {
+        row[5] = odd;
+        ASSERT_TRUE(cpu::encode_row(TSR_TYPE_Q8_KV, row.data(), row.size(), bytes.data()));
+        ASSERT_TRUE(cpu::decode_row(TSR_TYPE_Q8_KV, bytes.data(), 32, decoded.data()));
+        for (const float value : decoded) EXPECT_TRUE(std::isnan(value));
+    }
+    EXPECT_FALSE(cpu::encode_row(TSR_TYPE_Q8_KV, row.data(), 40, bytes.data()));
 }
 
 std::vector<std::string> recorded_types() {

@@ -194,8 +194,8 @@ const Dims kProjected{3, 3, 24, 16, 32, false};
 
 TEST(Attention, EachFormOverEachCacheType) {
     const Batch batch({{70, 3}, {1, 1}, {200, 40}, {64, 1}});
-    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0, TSR_TYPE_Q5_0,
-                                TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL}) {
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q8_KV, TSR_TYPE_Q6_0,
+                                TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL}) {
         // Quantised rows are whole blocks, but a head need not be: 4 heads of 24 in rows of 96.
         EXPECT_LT(compute({{8, 4, 24, 16, 0, false}, batch, type}).error, 2e-6) << type;
         EXPECT_LT(compute({{5, 1, 64, 32, 0, true}, batch, type}).error, 2e-6) << type;

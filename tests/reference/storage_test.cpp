@@ -49,8 +49,8 @@ TEST(Transpose, TurnsEveryMatrixOfABatch) {
 }
 
 TEST(CacheWrite, PutsRowsWhereTheirTokensAre) {
-    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0, TSR_TYPE_Q5_0,
-                                TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL}) {
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q8_KV, TSR_TYPE_Q6_0,
+                                TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL}) {
         std::mt19937 rng(3);
         Tensor x = random_floats(rng, {64, 4}, TSR_RANGE_ROWS);
         Tensor cache = make_tensor(type, {64, TSR_PAGE_TOKENS, 5});

@@ -415,8 +415,8 @@ TEST(MoeRoute, SoftmaxOfNanIsNan) {
 }
 
 TEST(CacheWrite, WritesTheSameBytesAsTheReference) {
-    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0, TSR_TYPE_Q5_0,
-                                TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL}) {
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q8_KV, TSR_TYPE_Q6_0,
+                                TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL}) {
         const bool blocks = type != TSR_TYPE_F32 && type != TSR_TYPE_F16 && type != TSR_TYPE_BF16;
         for (const int64_t n : {32, 96, 576}) {
             compare(

@@ -9,7 +9,7 @@ namespace tessera::cuda_kernels {
 inline constexpr int kPageTokens = 64;  // TSR_PAGE_TOKENS
 
 // X(id): types that can be cached.
-#define TESSERA_CACHED_TYPES(X) X(F32) X(F16) X(BF16) X(Q8_0) X(Q6_0) X(Q5_0) X(Q5_1) X(Q4_0) X(Q4_1) X(IQ4_NL)
+#define TESSERA_CACHED_TYPES(X) X(F32) X(F16) X(BF16) X(Q8_0) X(Q8_KV) X(Q6_0) X(Q5_0) X(Q5_1) X(Q4_0) X(Q4_1) X(IQ4_NL)
 
 // Where a token of a sequence is: the page table, i32 [positions, sequences], and how tokens of pages follow each
 // other.

@@ -44,6 +44,14 @@ SIMT_DEVICE void decode_cached_block(int type, const char* row, int first, int c
     }
             TESSERA_CACHED_BLOCKS(TESSERA_DECODE)
 #undef TESSERA_DECODE
+        case TSR_TYPE_Q8_KV: {
+            using Block = formats::BlockQ8KV;
+            const auto* blocks = reinterpret_cast<const Block*>(row + Block::kRowHead);
+            float values[kCacheBlock];
+            formats::decode(blocks[first / kCacheBlock], *reinterpret_cast<const float*>(row), values);
+            for (int i = 0; i < kCacheBlock; ++i) store(i, values[i]);
+            return;
+        }
         default:
             return;
     }

@@ -10,14 +10,22 @@
 namespace tessera::cuda_ops {
 namespace {
 
+// Rows of types that have a scale for all of a row; their sums are exact for so many elements.
+constexpr bool encodes_rows(tsr_type type) noexcept {
+    return formats::can_encode_rows(type) && !formats::can_encode(type);
+}
+constexpr int64_t kMaximumOfRow = 1 << 17;
+
 // Kernels know the types that Check::cache lets through.
 constexpr bool is_cached_type(tsr_type type) {
 #define TSR_IS(id) || type == TSR_TYPE_##id
     return false TESSERA_CACHED_TYPES(TSR_IS);
 #undef TSR_IS
 }
-#define TSR_AGREES(id, number, name, ...) \
-    static_assert(is_cached_type(TSR_TYPE_##id) == formats::can_encode(TSR_TYPE_##id), "a cache of " name);
+#define TSR_AGREES(id, number, name, ...)                                                                        \
+    static_assert(is_cached_type(TSR_TYPE_##id) == formats::can_encode_rows(TSR_TYPE_##id), "a cache of " name); \
+    static_assert(encodes_rows(TSR_TYPE_##id) == (TSR_TYPE_##id == TSR_TYPE_Q8_KV),                              \
+                  "a kernel that writes rows of " name);
 TSR_TYPES(TSR_AGREES)
 #undef TSR_AGREES
 
@@ -32,12 +40,20 @@ class CacheWrite {
         if (!plan.supported) return;
         if (!pages_fit(*node.inputs[3], *node.outputs[0]) || node.inputs[0]->dims[0] > INT32_MAX / 2)
             return sdk::refuse(plan, "cache_write: required more than 2^31 tokens; supported: fewer; missing: that");
-        std::snprintf(plan.reason, sizeof plan.reason, "a thread each 32 elements");
+        if (encodes_rows(node.outputs[0]->type) && node.inputs[0]->dims[0] > kMaximumOfRow)
+            return sdk::refuse(plan,
+                               "cache_write: required rows of %lld elements; supported: at most %lld in %s; missing: "
+                               "longer ones",
+                               static_cast<long long>(node.inputs[0]->dims[0]), static_cast<long long>(kMaximumOfRow),
+                               cpu::format_name(node.outputs[0]->type));
+        std::snprintf(plan.reason, sizeof plan.reason,
+                      encodes_rows(node.outputs[0]->type) ? "a warp each row" : "a thread each 32 elements");
         write_estimate(work, {}, device, plan);
     }
 
     CacheWrite(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
-        : node_(node), kernel_(device, module, "cache_write") {}
+        : node_(node),
+          kernel_(device, module, encodes_rows(node.outputs[0]->type) ? "cache_write_rows" : "cache_write") {}
 
     void enqueue(const tsr_launch& launch) const {
         const tsr_tensor &x = *node_.inputs[0], &cache = *node_.outputs[0];
@@ -55,11 +71,16 @@ class CacheWrite {
         p.page = cache.strides[2];
         p.n = static_cast<int32_t>(x.dims[0]);
         p.type = static_cast<int32_t>(cache.type);
+        const uint32_t rows = row_bound(x, launch);
+        if (encodes_rows(cache.type)) {
+            constexpr uint32_t kWarps = cuda_kernels::kCacheWriteThreads / 32;
+            const uint32_t blocks = std::min((rows + kWarps - 1) / kWarps, kMaximumGrid);
+            return kernel_.launch(launch.queue, {blocks, 1, 1}, cuda_kernels::kCacheWriteThreads, p);
+        }
         constexpr int kElements = cuda_kernels::kCacheWriteThreads * 32;
-        kernel_.launch(
-            launch.queue,
-            {static_cast<uint32_t>((p.n + kElements - 1) / kElements), std::min(row_bound(x, launch), kMaximumGrid), 1},
-            cuda_kernels::kCacheWriteThreads, p);
+        kernel_.launch(launch.queue,
+                       {static_cast<uint32_t>((p.n + kElements - 1) / kElements), std::min(rows, kMaximumGrid), 1},
+                       cuda_kernels::kCacheWriteThreads, p);
     }
 
   private:

@@ -1,4 +1,4 @@
-// cache_write: a thread a block of 32 elements.
+// cache_write: a thread a block of 32 elements; cache_write_rows: a warp a row, of types whose rows have a scale.
 #include "cache_rows.hpp"
 #include "../overlap.hpp"
 
@@ -55,5 +55,33 @@ SIMT_KERNEL(kCacheWriteThreads, 4) cache_write(CacheWrite p) {
         } else {
             encode_cached_block(p.type, from, to, block);
         }
+    }
+}
+
+// Grid: x the maximum of rows by the warps of a block, or fewer.
+SIMT_KERNEL(kCacheWriteThreads, 4) cache_write_rows(CacheWrite p) {
+    using namespace simt;
+    using Block = tessera::formats::BlockQ8KV;
+    constexpr int kWarps = kCacheWriteThreads / 32;
+    const RowRange range = awaited_rows(p.rows);
+    for (int row = range.begin + static_cast<int>(block_index().x * kWarps + warp()); row < range.end;
+         row += static_cast<int>(grid_size().x) * kWarps) {
+        const int position = *at<int32_t>(p.positions, row * p.position);
+        const int page = page_of(p.pages, position, *at<int32_t>(p.sequences, row * p.sequence));
+        if (page < 0) continue;
+        const float* from = at<float>(p.x, row * p.x_row);
+        float largest = 0, not_finite = 0;
+        for (int i = static_cast<int>(lane()); i < p.n; i += 32) {
+            largest = maximum(largest, fabsf(from[i]));
+            not_finite += from[i] * 0.f;
+        }
+        auto head = Block::RowHead::of(reduce_maximum(largest) + reduce_sum(not_finite));
+        auto* to = at<char>(p.cache, page * p.page + position % kPageTokens * p.token);
+        auto* blocks = reinterpret_cast<Block*>(to + Block::kRowHead);
+        for (int block = static_cast<int>(lane()); block < p.n / kCacheBlock; block += 32)
+            tessera::formats::encode(from + block * kCacheBlock, head, blocks[block]);
+        // Exact in f32: below 2^24 for rows of 2^17 elements.
+        const auto sum = static_cast<int32_t>(reduce_sum(static_cast<float>(head.sum)));
+        if (lane() == 0) *reinterpret_cast<Block::RowHead*>(to) = {head.d, sum};
     }
 }

@@ -28,7 +28,8 @@ struct Load {
     static void prefetch(const View& cache, const char* const* rows, int count, int64_t first,
                          int64_t elements) noexcept {
         const FormatSize size = format_size(cache.tensor->type);
-        const int64_t begin = first / size.elements * size.bytes, end = (first + elements) / size.elements * size.bytes;
+        const int64_t begin = size.prefix + first / size.elements * size.bytes;
+        const int64_t end = size.prefix + (first + elements) / size.elements * size.bytes;
         for (int t = 0; t < count; ++t) {
             for (int64_t line = begin; line < end; line += 64) Isa::prefetch(rows[t] + line);
         }

@@ -16,7 +16,7 @@ class Part {
     Part(const Operands& operands, const View& cache, const Slice& s, int key, int elements) noexcept
         : operands_(operands), cache_(cache), slice_(s) {
         const FormatSize size = format_size(cache.tensor->type);
-        begin_ = int64_t{key} * elements / size.elements * size.bytes;
+        begin_ = size.prefix + int64_t{key} * elements / size.elements * size.bytes;
         bytes_ = elements / size.elements * size.bytes;
     }
     const char* operator()(int32_t token) const noexcept {

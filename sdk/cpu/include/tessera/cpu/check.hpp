@@ -39,7 +39,8 @@ void write_estimates(const Work& work, tsr_kernel_plan& plan, Seconds&& seconds)
 
 inline constexpr const char* kWeightTypes =
     "f32 f16 bf16, q4_0 to q8_0, q2_K to q6_K, iq1 to iq4, mxfp4, iq2_k to iq6_k, iq2_ks to iq5_ks";
-inline constexpr const char* kCacheTypes = "f32 f16 bf16 q8_0 q6_0 q5_0 q5_1 q4_0 q4_1 iq4_nl";
+inline constexpr const char* kStoredTypes = "f32 f16 bf16 q8_0 q6_0 q5_0 q5_1 q4_0 q4_1 iq4_nl";
+inline constexpr const char* kCacheTypes = "f32 f16 bf16 q8_0 q8_KV q6_0 q5_0 q5_1 q4_0 q4_1 iq4_nl";
 
 // Collects the first thing that is wrong. After a failed check all later ones fail too, so a plan function can ask them
 // one after another and look once at the end, as long as it reads only operands that it has checked.
@@ -107,7 +108,7 @@ class Check {
     bool cache(uint32_t index, const char* what) noexcept {
         if (!general(index, what, 3)) return false;
         const tsr_type type = at(index).type;
-        if (!can_encode(type)) {
+        if (!can_encode_rows(type)) {
             return no("%s: required %s of type %s (%u); supported: %s; missing: that type", node_.op, what,
                       format_name(type), type, kCacheTypes);
         }

@@ -22,6 +22,14 @@ inline float inverse(float d) noexcept {
     return d == 0.0f ? 0.0f : 1.0f / d;
 }
 
+// As roundf, half away from zero: truncated after adding the largest float below 0.5 with the sign of x. What is not
+// within -127 .. 127 then, or no number, becomes 0.
+inline int8_t signed_code(float x) noexcept {
+    const float held = fabsf(x) < 127.5f ? x : 0.0f;
+    constexpr uint32_t kSign = 0x80000000u, kBelowHalf = bit_cast<uint32_t>(0.49999997f);
+    return static_cast<int8_t>(held + bit_cast<float>((bit_cast<uint32_t>(held) & kSign) | kBelowHalf));
+}
+
 // Truncates `value` to a code in 0..highest; anything that is not a number becomes 0.
 inline uint8_t code(float value, int highest) noexcept {
     if (!(value > 0.0f)) return 0;
@@ -116,6 +124,14 @@ inline void encode_from_minimum(const float* in, Block& block, int highest) noex
 template <class Block>
 inline constexpr bool kCanEncode = requires(const float* in, Block& block) {
     encode(in, block);
+};
+
+// Whether whole rows of it are encoded alone, since they have a scale in common: there are
+//     RowHead of Block                                     what a row begins with: RowHead::of(largest magnitude)
+//     void encode(const float* in, RowHead&, Block&)       a block, which the head may count
+template <class Block>
+inline constexpr bool kEncodesRows = requires(const float* in, typename Block::RowHead& head, Block& block) {
+    encode(in, head, block);
 };
 
 }  // namespace tessera::formats

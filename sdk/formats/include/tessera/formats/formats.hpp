@@ -84,10 +84,17 @@ inline bool can_decode(tsr_type type) noexcept {
     return format_size(type).elements != 0;
 }
 
-// Whether encode_row knows the type.
+// Whether encode_row knows the type, and any whole blocks of a row can be encoded alone.
 constexpr bool can_encode(tsr_type type) noexcept {
     bool can = type == TSR_TYPE_F32 || type == TSR_TYPE_F16 || type == TSR_TYPE_BF16;
     visit_block_format(type, [&]<class Block>() { can = kCanEncode<Block>; });
+    return can;
+}
+
+// Whether encode_row knows the type: what rows of a cache can be.
+constexpr bool can_encode_rows(tsr_type type) noexcept {
+    bool can = can_encode(type);
+    visit_block_format(type, [&]<class Block>() { can = can || kEncodesRows<Block>; });
     return can;
 }
 
@@ -141,8 +148,8 @@ inline bool decode_row(tsr_type type, const void* row, size_t elements, float* o
     return decode_part(type, row, 0, elements, out);
 }
 
-// `elements` f32 values to `type` at `out` (any alignment). False, and nothing written, if can_encode(type) is false or
-// the elements are not whole blocks. Any thread.
+// `elements` f32 values, a row, to `type` at `out` (any alignment). False, and nothing written, if
+// can_encode_rows(type) is false or the elements are not whole blocks. Any thread.
 inline bool encode_row(tsr_type type, const float* in, size_t elements, void* out) noexcept {
     auto* bytes = static_cast<unsigned char*>(out);
     if (type == TSR_TYPE_F32) {
@@ -166,6 +173,21 @@ inline bool encode_row(tsr_type type, const float* in, size_t elements, void* ou
                 encode(in + b * kSmallBlock, block);
                 memcpy(bytes + b * sizeof(Block), &block, sizeof(Block));
             }
+        } else if constexpr (kEncodesRows<Block>) {
+            whole = elements % kSmallBlock == 0;
+            if (!whole) return;
+            uint32_t largest = 0;  // in the order of magnitudes, NaNs behind all others
+            for (size_t first = 0; first < elements; first += kSmallBlock) {
+                const auto bits = bit_cast<uint32_t>(encode_detail::largest_magnitude(in + first));
+                largest = bits > largest ? bits : largest;
+            }
+            auto head = Block::RowHead::of(bit_cast<float>(largest));
+            for (size_t b = 0; b < elements / kSmallBlock; ++b) {
+                Block block;
+                encode(in + b * kSmallBlock, head, block);
+                memcpy(bytes + kPrefixBytes<Block> + b * sizeof(Block), &block, sizeof(Block));
+            }
+            memcpy(bytes, &head, sizeof head);
         }
     });
     return whole;

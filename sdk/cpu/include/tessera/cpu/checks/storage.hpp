@@ -13,7 +13,7 @@ inline bool check_target(Check& check, const tsr_node& node) noexcept {
     if (!can_encode(to.type) || static_cast<int64_t>(to.type) != sdk::int_attribute(node, "type", -1)) {
         return check.no("%s: required type %lld into %s; supported: %s, as the output has; missing: that type", node.op,
                         static_cast<long long>(sdk::int_attribute(node, "type", -1)), format_name(to.type),
-                        kCacheTypes);
+                        kStoredTypes);
     }
     return true;
 }

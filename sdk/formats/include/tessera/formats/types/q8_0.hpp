@@ -23,13 +23,7 @@ inline void decode(const BlockQ8_0& block, float* out) noexcept {
 inline void encode(const float* in, BlockQ8_0& block) noexcept {
     const float d = encode_detail::largest_magnitude(in) / 127.0f;
     const float inverse_d = encode_detail::inverse(d);
-    for (int j = 0; j < kSmallBlock; ++j) {
-        const float x = in[j] * inverse_d;
-        const float held = fabsf(x) < 127.5f ? x : 0.0f;
-        // As roundf, half away from zero: truncated after adding the largest float below 0.5 with the sign of x.
-        constexpr uint32_t kSign = 0x80000000u, kBelowHalf = bit_cast<uint32_t>(0.49999997f);
-        block.qs[j] = static_cast<int8_t>(held + bit_cast<float>((bit_cast<uint32_t>(held) & kSign) | kBelowHalf));
-    }
+    for (int j = 0; j < kSmallBlock; ++j) block.qs[j] = encode_detail::signed_code(in[j] * inverse_d);
     block.d = f32_to_f16(d);
 }
 
