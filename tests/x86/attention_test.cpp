@@ -777,7 +777,6 @@ TEST(CacheWrite, KeepsNansAndInfinities) {
             float row[kElements];
             cpu::decode_row(type, node.output().data(), kElements, row);
             EXPECT_FALSE(std::isfinite(row[at])) << cpu::format_name(type) << ", " << x[at] << " at " << at;
-            // Another block is as it was, but where a row has one scale.
             EXPECT_EQ(std::isfinite(row[kElements - 1]), type != TSR_TYPE_Q8_KV) << cpu::format_name(type);
         }
     }
