@@ -275,7 +275,11 @@ class PluginTest {
             }
             if (!found) {
                 all.push_back({Outcome::kNotChecked, "device", provider_kinds[i],
-                               fmt::format("no device of kind {} here: --rig describes one", provider_kinds[i]), 0});
+                               provider_kinds[i] == subject_.gpus
+                                   ? fmt::format("no device of kind {} here: --rig describes one", provider_kinds[i])
+                                   : fmt::format("no device of kind {} here; GPUs of --rig are of kind {}",
+                                                 provider_kinds[i], subject_.gpus),
+                               0});
             }
         }
     }

@@ -261,7 +261,7 @@ class Assembler {
         for (DeviceIndex device = 0; device < plan_.devices.size(); ++device) {
             DeviceMemory& memory = plan_.memory[device];
             const bool used =
-                std::ranges::any_of(plan_.step.tracks, [&](const Track& l) { return l.device == device; });
+                std::ranges::any_of(plan_.step.tracks, [&](const Track& one) { return one.device == device; });
             const uint64_t blocks = used ? (device == 0 ? plan_.step.slots : 1) * plan_.input_block.bytes : 0;
             for (const bool staging : {false, true}) {
                 std::vector<InstanceId> ids;

@@ -48,7 +48,7 @@ class Builder {
     TrackIndex track_of(DeviceIndex device, TrackKind kind) {
         auto& tracks = plan_.step.tracks;
         const auto at =
-            std::ranges::find_if(tracks, [&](const Track& l) { return l.device == device && l.kind == kind; });
+            std::ranges::find_if(tracks, [&](const Track& one) { return one.device == device && one.kind == kind; });
         if (at == tracks.end()) return tracks.push_back({device, kind}), static_cast<TrackIndex>(tracks.size() - 1);
         return static_cast<TrackIndex>(at - tracks.begin());
     }

@@ -67,25 +67,15 @@ void StepComparison::finished(uint32_t rows, uint32_t depth, double seconds) {
 }
 
 void StepComparison::Kind::add(uint32_t tokens, double measured, double predicted) {
-    ratios[sums.steps++ % kRemembered] = predicted / measured;
-    sums.tokens += tokens;
-    sums.measured_seconds += measured;
-    sums.predicted_seconds += predicted;
-}
-
-ComparedSteps StepComparison::Kind::compared() const {
-    ComparedSteps result = sums;
-    if (sums.steps == 0) return result;
+    ratios[compared.steps++ % kRemembered] = predicted / measured;
+    compared.tokens += tokens;
+    compared.measured_seconds += measured;
+    compared.predicted_seconds += predicted;
     std::array<double, kRemembered> sorted = ratios;
-    const auto last = std::span(sorted).first(std::min<uint64_t>(sums.steps, kRemembered));
+    const auto last = std::span(sorted).first(std::min<uint64_t>(compared.steps, kRemembered));
     const auto middle = last.begin() + static_cast<ptrdiff_t>(last.size() / 2);
     std::ranges::nth_element(last, middle);
-    result.ratio = *middle;
-    return result;
-}
-
-StepComparisons StepComparison::compared() const {
-    return {prompt_kind_.compared(), generation_kind_.compared()};
+    compared.ratio = *middle;
 }
 
 }  // namespace tessera

@@ -34,7 +34,7 @@ class StepComparison {
     // nothing else in it: no packing of weights, no other step under way.
     void finished(uint32_t rows, uint32_t depth, double seconds);
 
-    StepComparisons compared() const;
+    StepComparisons compared() const { return {prompt_kind_.compared, generation_kind_.compared}; }
 
   private:
     // Predicted seconds with nothing cached and with max_tokens; linear in rows and tokens between two of them.
@@ -44,10 +44,9 @@ class StepComparison {
     };
     static constexpr size_t kRemembered = 64;
     struct Kind {
-        ComparedSteps sums;
+        ComparedSteps compared;
         bool begun = false;
         std::array<double, kRemembered> ratios{};  // of the last steps
-        ComparedSteps compared() const;
         void add(uint32_t tokens, double measured, double predicted);
     };
 

@@ -20,11 +20,6 @@ constexpr uint64_t kDefaultContext = 4096;
 constexpr uint64_t kRoomForAnswer = 1024;
 constexpr size_t kNotesShown = 1;
 
-// Of a prediction.
-std::string ratio_text(double ratio) {
-    return fmt::format("{:.2f} of it", ratio);
-}
-
 uint64_t whole_pages(uint64_t tokens) {
     return tokens / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
 }
@@ -166,9 +161,10 @@ std::vector<std::string> comparison_lines(const StepComparisons& compared) {
     const auto add = [&](std::string_view what, const ComparedSteps& steps) {
         if (steps.steps == 0) return;
         const auto tokens = static_cast<double>(steps.tokens);
-        lines.push_back(fmt::format("{} beside the prediction, {}: {:.2f} tokens/s, predicted {:.2f}; in the median {}",
-                                    what, counted(steps.steps, "step"), tokens / steps.measured_seconds,
-                                    tokens / steps.predicted_seconds, ratio_text(steps.ratio)));
+        lines.push_back(
+            fmt::format("{} beside the prediction, {}: {:.2f} tokens/s, predicted {:.2f}; in the median {:.2f} of it",
+                        what, counted(steps.steps, "step"), tokens / steps.measured_seconds,
+                        tokens / steps.predicted_seconds, steps.ratio));
     };
     add("prompt", compared.prompts);
     add("generation", compared.generation);

@@ -187,7 +187,7 @@ SIMT_KERNEL(32 * kSegmentWarps, 8) make_segments(Segments a) {
 #endif
 
 #if SIMT_ARCH >= 800
-// For tensor cores (RowForm of tile_product.hpp). Rows of blocks of 256 elements, the last one
+// For tensor cores (RowLayout of tile_product.hpp). Rows of blocks of 256 elements, the last one
 // filled up with zeros. A warp has a part of the blocks of a row. Grid: x the rows and slots, or fewer.
 SIMT_KERNEL(kBlockThreads, 8) make_blocks(Segments a) {
     SIMT_SHARED(unsigned, largest_of, kBlockThreads / 32);
