@@ -8,6 +8,9 @@
 #include <optional>
 #include <string_view>
 
+// Between the bars of DeepSeek's models.
+#define TSR_DSML "\uff5cDSML\uff5c"
+
 namespace tessera::text {
 
 class CallBody {
@@ -30,8 +33,6 @@ class JsonObjectBody final : public CallBody {
 
     void begin() override;
     Progress read(std::string_view text, bool over, CallSink& sink) override;
-    // Whether the call was passed on.
-    bool told() const { return told_; }
 
   private:
     const bool strict_;
@@ -74,6 +75,11 @@ std::unique_ptr<CallBody> make_glm_body(std::string_view end, std::shared_ptr<co
 std::unique_ptr<CallBody> make_function_tags_body(std::string_view end, std::shared_ptr<const TextParameters> texts);
 //   <invoke name="NAME"><parameter name="KEY">VALUE</parameter>...</invoke>...
 std::unique_ptr<CallBody> make_invoke_tags_body(std::string_view end, std::shared_ptr<const TextParameters> texts);
+//   <|DSML|invoke name="NAME">
+//   <|DSML|parameter name="KEY" string="true">TEXT</|DSML|parameter>
+//   <|DSML|parameter name="KEY" string="false">JSON</|DSML|parameter>
+//   </|DSML|invoke>...
+std::unique_ptr<CallBody> make_dsml_body(std::string_view end);
 
 // call:NAME{key:<|"|>text<|"|>,n:1,l:[...],o:{...}}
 std::unique_ptr<CallBody> make_gemma_body();

@@ -1,3 +1,4 @@
+// Calls whose names and values stand between tags.
 #include "core/text/call_body.hpp"
 #include "core/text/literal_json.hpp"
 #include "core/text/python_json.hpp"
@@ -15,12 +16,30 @@ struct Tags {
     std::string_view value, value_end;  // empty: the value follows the end of the key
     std::string_view function_end;      // empty: that of the call
     std::string_view break_value_end;   // not empty: a value has a line break of its own at both ends
+    std::string_view json_key_end;      // not empty: it ends the key of JSON, and key_end that of a text
 };
-constexpr Tags kGlm = {"", "", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "", ""};
-constexpr Tags kFunctionTags = {"<function=",   ">",           "<parameter=",   ">", "",
-                                "</parameter>", "</function>", "\n</parameter>"};
-constexpr Tags kInvokeTags = {"<invoke name=\"", "\">", "<parameter name=\"", "\">", "", "</parameter>",
-                              "</invoke>",       ""};
+constexpr Tags kGlm = {
+    .parameter = "<arg_key>", .key_end = "</arg_key>", .value = "<arg_value>", .value_end = "</arg_value>"};
+constexpr Tags kFunctionTags = {.function = "<function=",
+                                .name_end = ">",
+                                .parameter = "<parameter=",
+                                .key_end = ">",
+                                .value_end = "</parameter>",
+                                .function_end = "</function>",
+                                .break_value_end = "\n</parameter>"};
+constexpr Tags kInvokeTags = {.function = "<invoke name=\"",
+                              .name_end = "\">",
+                              .parameter = "<parameter name=\"",
+                              .key_end = "\">",
+                              .value_end = "</parameter>",
+                              .function_end = "</invoke>"};
+constexpr Tags kDsmlTags = {.function = "<" TSR_DSML "invoke name=\"",
+                            .name_end = "\">",
+                            .parameter = "<" TSR_DSML "parameter name=\"",
+                            .key_end = "\" string=\"true\">",
+                            .value_end = "</" TSR_DSML "parameter>",
+                            .function_end = "</" TSR_DSML "invoke>",
+                            .json_key_end = "\" string=\"false\">"};
 
 // Whether a value may be JSON or one of Python's that is no text, as far as it is there. `seen`: bytes of it for which
 // that was so. `spaces`: those at its beginning, as far as they are known.
@@ -79,14 +98,16 @@ class TagsBody final : public CallBody {
                 return line_break(text, over);
             case State::kValue:
                 return value(text, over, sink);
-            case State::kText:
-                return text_value(text, over, sink);
+            case State::kArriving:
+                return arriving_value(text, over, sink);
         }
         return {Result::kLeave};
     }
 
   private:
-    enum class State : uint8_t { kFunction, kName, kParameters, kKey, kValueMark, kBreak, kValue, kText };
+    enum class State : uint8_t { kFunction, kName, kParameters, kKey, kValueMark, kBreak, kValue, kArriving };
+    // What is known of a value before its end.
+    enum class ValueKind : uint8_t { kAny, kText, kJson };
 
     Progress go(State state, size_t bytes, Result result = Result::kGoOn) {
         state_ = state;
@@ -167,10 +188,17 @@ class TagsBody final : public CallBody {
 
     Progress key(std::string_view text, bool over) {
         if (const size_t length = word(text); length > 0) return {Result::kGoOn, length};
-        const Match end = match(text, tags_.key_end, over);
-        if (end != Match::kYes) return {end == Match::kMaybe ? Result::kWait : Result::kLeave};
+        const Match end = match(text, tags_.key_end, over), json_end = match_mark(text, tags_.json_key_end, over);
+        if (any_maybe({end, json_end})) return {Result::kWait};
+        if (end == Match::kNo && json_end == Match::kNo) return {Result::kLeave};
         key_ = without_space(word_);
         seen_ = spaces_ = 0;
+        if (json_end == Match::kYes) {
+            kind_ = ValueKind::kJson;
+            return go(State::kValueMark, tags_.json_key_end.size());
+        }
+        const bool is_text = !tags_.json_key_end.empty() || (texts_ && texts_->contains({name_, key_}));
+        kind_ = is_text ? ValueKind::kText : ValueKind::kAny;
         return go(State::kValueMark, tags_.key_end.size());
     }
 
@@ -204,17 +232,13 @@ class TagsBody final : public CallBody {
     }
 
     Progress value(std::string_view text, bool over, CallSink& sink) {
-        const bool known = texts_ && texts_->contains({name_, key_});
-        MarkerPlace place{.before = text.size()};
-        if (!known) {
-            place = find_value_end(text.substr(seen_), over);
-            place.before += seen_;
-        }
+        if (kind_ != ValueKind::kAny) return begin_arriving(sink);
+        MarkerPlace place = find_value_end(text.substr(seen_), over);
+        place.before += seen_;
         const std::string_view raw = text.substr(0, place.before);
-        if (known || (!place.found && !may_be_value(raw, seen_, spaces_))) {
-            begin_value(sink);
-            sink.arguments("\"");
-            return go(State::kText, 0, Result::kCertain);
+        if (!place.found && !may_be_value(raw, seen_, spaces_)) {
+            kind_ = ValueKind::kText;
+            return begin_arriving(sink);
         }
         if (!place.found && !over) {
             seen_ = place.before;
@@ -226,14 +250,21 @@ class TagsBody final : public CallBody {
         return go(State::kParameters, place.before + value_end_bytes(place.which), Result::kCertain);
     }
 
-    Progress text_value(std::string_view text, bool over, CallSink& sink) {
+    // A value of a known kind is passed on while it arrives.
+    Progress begin_arriving(CallSink& sink) {
+        begin_value(sink);
+        if (kind_ == ValueKind::kText) sink.arguments("\"");
+        return go(State::kArriving, 0, Result::kCertain);
+    }
+    Progress arriving_value(std::string_view text, bool over, CallSink& sink) {
         const MarkerPlace place = find_value_end(text, over);
+        const std::string_view raw = text.substr(0, place.before);
         std::string escaped;
-        append_json_characters(escaped, text.substr(0, place.before));
-        sink.arguments(escaped);
+        if (kind_ == ValueKind::kText) append_json_characters(escaped, raw);
+        sink.arguments(kind_ == ValueKind::kText ? escaped : raw);
         if (!place.found)
             return {over ? Result::kEnd : place.before > 0 ? Result::kCertain : Result::kWait, place.before};
-        sink.arguments("\"");
+        if (kind_ == ValueKind::kText) sink.arguments("\"");
         return go(State::kParameters, place.before + value_end_bytes(place.which), Result::kCertain);
     }
 
@@ -245,8 +276,9 @@ class TagsBody final : public CallBody {
     std::string word_;        // the name or key being read
     std::string name_, key_;  // the last that are complete
     size_t values_ = 0;       // of this function
-    size_t seen_ = 0;         // of a value that may be no text, without its end
-    size_t spaces_ = 0;       // at its beginning
+    ValueKind kind_ = ValueKind::kAny;
+    size_t seen_ = 0;    // of a value that may be no text, without its end
+    size_t spaces_ = 0;  // at its beginning
 };
 
 }  // namespace
@@ -259,6 +291,9 @@ std::unique_ptr<CallBody> make_function_tags_body(std::string_view end, std::sha
 }
 std::unique_ptr<CallBody> make_invoke_tags_body(std::string_view end, std::shared_ptr<const TextParameters> texts) {
     return std::make_unique<TagsBody>(kInvokeTags, end, std::move(texts));
+}
+std::unique_ptr<CallBody> make_dsml_body(std::string_view end) {
+    return std::make_unique<TagsBody>(kDsmlTags, end, nullptr);
 }
 
 }  // namespace tessera::text

@@ -31,10 +31,6 @@ std::unique_ptr<ToolReader> make_tool_reader(const ReplySyntax& syntax) {
             return make_deepseek_reader(true);
         case ToolSyntax::kDeepSeekV31:
             return make_deepseek_reader(false);
-        case ToolSyntax::kDeepSeekV32:
-            return make_dsml_reader(false);
-        case ToolSyntax::kDeepSeekV4:
-            return make_dsml_reader(true);
         case ToolSyntax::kLlama3:
             return make_llama_reader();
         default:

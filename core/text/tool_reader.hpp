@@ -68,7 +68,6 @@ class ToolReader {
 std::unique_ptr<ToolReader> make_tool_reader(const ReplySyntax& syntax);
 
 std::unique_ptr<ToolReader> make_deepseek_reader(bool fenced);  // fenced: V3 and R1; else V3.1
-std::unique_ptr<ToolReader> make_dsml_reader(bool v4);          // V3.2; V4, whose blocks have another name
 std::unique_ptr<ToolReader> make_llama_reader();
 // The others, whose calls stand between marks; nothing for the syntaxes of those above.
 std::unique_ptr<ToolReader> make_marked_reader(const ReplySyntax& syntax);

@@ -2,7 +2,7 @@
 //   <|tool_calls_begin|><|tool_call_begin|>function<|tool_sep|>NAME\n```json\nARGUMENTS\n```<|tool_call_end|>\n
 //   <|tool_call_begin|>...<|tool_call_end|><|tool_calls_end|>
 //   <|tool_calls_begin|><|tool_call_begin|>NAME<|tool_sep|>ARGUMENTS<|tool_call_end|>...<|tool_calls_end|>
-// with the model's own bars and underscores. V3.2 is in tool_reader_dsml.cpp.
+// with the model's own bars and underscores. Of V3.2 and V4: call_body_tags.cpp.
 #include "core/text/tool_reader.hpp"
 
 #include <algorithm>

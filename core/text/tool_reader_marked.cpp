@@ -152,6 +152,15 @@ std::unique_ptr<ToolReader> make_marked_reader(const ReplySyntax& syntax) {
             marks = {.call = "<minimax:tool_call>", .end = "</minimax:tool_call>"};
             body = make_invoke_tags_body(marks.end, texts);
             break;
+        case ToolSyntax::kDeepSeekV32:
+            marks = {
+                .call = "<" TSR_DSML "function_calls>", .end = "</" TSR_DSML "function_calls>", .in_reasoning = true};
+            body = make_dsml_body(marks.end);
+            break;
+        case ToolSyntax::kDeepSeekV4:
+            marks = {.call = "<" TSR_DSML "tool_calls>", .end = "</" TSR_DSML "tool_calls>", .in_reasoning = true};
+            body = make_dsml_body(marks.end);
+            break;
         case ToolSyntax::kGemma:
             marks = {.call = "<|tool_call>", .end = "<tool_call|>"};
             body = make_gemma_body();
@@ -163,8 +172,6 @@ std::unique_ptr<ToolReader> make_marked_reader(const ReplySyntax& syntax) {
         case ToolSyntax::kNone:
         case ToolSyntax::kDeepSeekV3:
         case ToolSyntax::kDeepSeekV31:
-        case ToolSyntax::kDeepSeekV32:
-        case ToolSyntax::kDeepSeekV4:
         case ToolSyntax::kLlama3:
         case ToolSyntax::kChannels:
             return nullptr;
