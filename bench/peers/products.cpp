@@ -23,8 +23,8 @@
 namespace {
 
 constexpr int64_t kElements = 2048, kOutputs = 2816;
-constexpr int64_t kEncoded =
-    64;  // rows that are encoded, which takes some formats a second a row; a weight repeats them
+// Rows that are encoded, which takes some formats a second a row; a weight repeats them.
+constexpr int64_t kEncoded = 64;
 static_assert(kOutputs % kEncoded == 0);
 constexpr size_t kPoolBytes = 384u << 20, kGraphNodes = 1024, kMostWeights = 96;
 constexpr int kRounds = 7;
