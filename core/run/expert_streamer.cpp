@@ -22,8 +22,8 @@ constexpr uint64_t kPieceBytes = 512 << 10;
 
 }  // namespace
 
-struct ExpertStreamer::Track {
-    explicit Track(OpenDevice& opened)
+struct ExpertStreamer::Queues {
+    explicit Queues(OpenDevice& opened)
         : device(opened),
           copies(opened.create_queue()),
           kernels(opened.create_queue()),
@@ -136,8 +136,8 @@ class ExpertStreamer::Prepared {
     };
 
     void* address(Value value, uint32_t half, bool first) const {
-        if (value == part.ids) return on_device(there.ids + half * there.ids_bytes);
         if (value == 0) return nullptr;
+        if (value == part.ids) return on_device(there.ids + half * there.ids_bytes);
         for (size_t tensor = 0; tensor < kTensors; ++tensor) {
             if (value == part.tensors[tensor])
                 return on_device(there.experts + half * there.experts_bytes + there.tensors[tensor]);
@@ -180,9 +180,9 @@ ExpertStreamer::ExpertStreamer(const Plan& plan, const Registry& registry, PlanM
 
 ExpertStreamer::~ExpertStreamer() = default;
 
-ExpertStreamer::Track& ExpertStreamer::track(DeviceIndex device) {
-    std::unique_ptr<Track>& found = tracks_[device];
-    if (!found) found = std::make_unique<Track>(*memory_.device(device));
+ExpertStreamer::Queues& ExpertStreamer::queues(DeviceIndex device) {
+    std::unique_ptr<Queues>& found = queues_[device];
+    if (!found) found = std::make_unique<Queues>(*memory_.device(device));
     return *found;
 }
 
@@ -191,7 +191,7 @@ void ExpertStreamer::load() {
     one[TSR_RANGE_ROWS] = one[TSR_RANGE_PROMPT_ROWS] = {0, 1};
     for (const StreamedNode& streamed : plan_.streamed) {
         auto made = std::make_unique<Prepared>(plan_, registry_, memory_, streamed);
-        track(streamed.device);
+        queues(streamed.device);
         prepared_[streamed.node] = std::move(made);
     }
     for (const StreamedNode& streamed : plan_.streamed) run(streamed.node, one, true);
@@ -210,15 +210,15 @@ void ExpertStreamer::run(uint32_t node, const tsr_range (&ranges)[TSR_RANGE_COUN
 
 void ExpertStreamer::run(uint32_t index, const tsr_range (&ranges)[TSR_RANGE_COUNT], bool warming_up) {
     const Prepared& prepared = *prepared_.at(index);
-    Track& track = this->track(prepared.streamed.device);
+    Queues& queues = this->queues(prepared.streamed.device);
     try {
-        run_parts(prepared, track, ranges, warming_up);
+        run_parts(prepared, queues, ranges, warming_up);
     } catch (const Error& error) {
-        track.drain();
+        queues.drain();
         if (error.code() == TSR_CANCELLED) throw;
         prepared.fail(error);
     } catch (...) {
-        track.drain();
+        queues.drain();
         throw;
     }
 }
@@ -301,14 +301,14 @@ void ExpertStreamer::fill(const Run& run, std::span<const int32_t> experts, std:
     }
 }
 
-void ExpertStreamer::run_parts(const Prepared& prepared, Track& track, const tsr_range (&ranges)[TSR_RANGE_COUNT],
+void ExpertStreamer::run_parts(const Prepared& prepared, Queues& queues, const tsr_range (&ranges)[TSR_RANGE_COUNT],
                                bool warming_up) {
     Run run{prepared, {}, ranges[working_range(plan_.graph, prepared.node)], warming_up};
     for (const InstanceId id : prepared.planned.operands)
         run.operands.push_back(id ? bind_(id) : PreparedNode::Bound{});
     const std::vector<int32_t> experts = named_experts(run);
     const uint32_t at_once = prepared.streamed.experts_at_once;
-    OpenDevice& device = track.device;
+    OpenDevice& device = queues.device;
     std::byte* const host = memory_.host_streaming();
 
     // Of the rows of this run in the storage of a value: first byte and bytes.
@@ -324,10 +324,11 @@ void ExpertStreamer::run_parts(const Prepared& prepared, Track& track, const tsr
     const StreamedGraph& graph_of_part = prepared.part;
 
     std::memcpy(host + prepared.here.ranges, ranges, sizeof ranges);
-    device.upload(track.kernels, prepared.on_device(prepared.there.ranges), host + prepared.here.ranges, sizeof ranges);
+    device.upload(queues.kernels, prepared.on_device(prepared.there.ranges), host + prepared.here.ranges,
+                  sizeof ranges);
     for (const auto& [value, index] :
          {std::pair(graph_of_part.x, Operands::kX), std::pair(graph_of_part.weights, Operands::kWeights)})
-        upload_rows(track.kernels, value, prepared.storage_on_device(value), run.address(index));
+        upload_rows(queues.kernels, value, prepared.storage_on_device(value), run.address(index));
     RowBounds bounds;
     for (int i = 0; i < TSR_RANGE_COUNT; ++i) bounds.rows[i] = std::max(ranges[i].end - ranges[i].begin, 0);
 
@@ -341,30 +342,30 @@ void ExpertStreamer::run_parts(const Prepared& prepared, Track& track, const tsr
         std::byte* const tensors = host + prepared.here.experts + half * prepared.here.experts_bytes;
         std::byte* const ids = host + prepared.here.ids + half * prepared.here.ids_bytes;
         if (part > 1) {
-            device.wait(track.copied[half]);
-            device.wait_before(track.copies, device, track.computed[half]);
+            device.wait(queues.copied[half]);
+            device.wait_before(queues.copies, device, queues.computed[half]);
         }
         fill(run, named, tensors, ids);
         for (size_t tensor = 0; tensor < kTensors && !named.empty(); ++tensor) {
             if (prepared.bytes_of_one(tensor) == 0) continue;
             const uint64_t begin = prepared.here.tensors[tensor];
-            device.upload(track.copies,
+            device.upload(queues.copies,
                           prepared.on_device(prepared.there.experts + half * prepared.there.experts_bytes + begin),
                           tensors + begin, named.size() * prepared.bytes_of_one(tensor));
         }
-        upload_rows(track.copies, graph_of_part.ids,
+        upload_rows(queues.copies, graph_of_part.ids,
                     prepared.on_device(prepared.there.ids + half * prepared.there.ids_bytes), ids);
-        device.record(track.copies, track.copied[half]);
-        device.wait_before(track.kernels, device, track.copied[half]);
-        prepared.enqueue(half, part == 0, bounds, plan_.options.max_tokens, track.kernels);
-        device.record(track.kernels, track.computed[half]);
+        device.record(queues.copies, queues.copied[half]);
+        device.wait_before(queues.kernels, device, queues.copied[half]);
+        prepared.enqueue(half, part == 0, bounds, plan_.options.max_tokens, queues.kernels);
+        device.record(queues.kernels, queues.computed[half]);
     }
     const auto [begin, bytes] = rows_of(graph_of_part.all);
-    device.download(track.kernels, run.address(Operands::y(prepared.node)) + begin,
+    device.download(queues.kernels, run.address(Operands::y(prepared.node)) + begin,
                     prepared.storage_on_device(graph_of_part.all) + begin, bytes);
     // What failed is told to those who wait for it.
-    device.wait_queue(track.copies);
-    device.wait_queue(track.kernels);
+    device.wait_queue(queues.copies);
+    device.wait_queue(queues.kernels);
 }
 
 }  // namespace tessera

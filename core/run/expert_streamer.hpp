@@ -40,13 +40,14 @@ class ExpertStreamer {
     void run(uint32_t node, const tsr_range (&ranges)[TSR_RANGE_COUNT]);
 
   private:
-    struct Track;    // queues and events of a device
+    struct Queues;   // queues and events of a device
     class Prepared;  // a node's kernels
     struct Run;      // what a run of a node holds
 
-    Track& track(DeviceIndex device);
+    Queues& queues(DeviceIndex device);
     void run(uint32_t node, const tsr_range (&ranges)[TSR_RANGE_COUNT], bool warming_up);
-    void run_parts(const Prepared& prepared, Track& track, const tsr_range (&ranges)[TSR_RANGE_COUNT], bool warming_up);
+    void run_parts(const Prepared& prepared, Queues& queues, const tsr_range (&ranges)[TSR_RANGE_COUNT],
+                   bool warming_up);
     std::vector<int32_t> named_experts(const Run& run) const;
     void fill(const Run& run, std::span<const int32_t> experts, std::byte* tensors, std::byte* ids);
     void check_cancelled() const;
@@ -57,7 +58,7 @@ class ExpertStreamer {
     Team& team_;
     Bind bind_;
     const std::atomic<uint32_t>& cancelled_;
-    std::map<DeviceIndex, std::unique_ptr<Track>> tracks_;
+    std::map<DeviceIndex, std::unique_ptr<Queues>> queues_;
     std::map<uint32_t, std::unique_ptr<Prepared>> prepared_;  // by the node's place in Plan::nodes
 };
 
