@@ -1,7 +1,5 @@
 #include "core/text/call_body.hpp"
 
-#include <algorithm>
-
 namespace tessera::text {
 
 void JsonObjectBody::begin() {
@@ -10,7 +8,6 @@ void JsonObjectBody::begin() {
 }
 
 JsonObjectBody::Progress JsonObjectBody::read(std::string_view text, bool over, CallSink& sink) {
-    size_t stop = text.size();
     if (told_ && !call_.in_string() && !end_.empty() && !text.empty()) {
         const Match end = match(text, end_, over);
         if (end == Match::kMaybe) return {Result::kWait};
@@ -18,7 +15,7 @@ JsonObjectBody::Progress JsonObjectBody::read(std::string_view text, bool over, 
     }
     if (text.empty()) return {over && told_ ? Result::kEnd : Result::kWait};
     // As far as what may be the end of the call.
-    if (!end_.empty()) stop = std::min(text.find(end_.front(), 1), text.size());
+    const size_t stop = end_.empty() ? text.npos : text.find(end_.front(), 1);
     const JsonCall::Progress progress = call_.read(text.substr(0, stop));
     if (call_.certain()) {
         if (!told_) sink.begin_call(call_.name());

@@ -3,6 +3,27 @@
 #include <utility>
 
 namespace tessera::text {
+namespace {
+
+// Bytes of the characters of a string up to an escape that is cut. Two escapes may make one character.
+size_t whole_escapes(std::string_view raw) {
+    size_t end = 0;
+    while (end < raw.size()) {
+        size_t length = 1;
+        if (raw[end] == '\\') {
+            const std::string_view code = raw.substr(end + 1, 3);
+            length = code.starts_with('u') ? 6 : 2;
+            const bool high_half = code.size() == 3 && (code[1] | 0x20) == 'd' &&
+                                   std::string_view("89abAB").find(code[2]) != std::string_view::npos;
+            if (length == 6 && high_half) length = 12;
+        }
+        if (length > raw.size() - end) break;
+        end += length;
+    }
+    return end;
+}
+
+}  // namespace
 
 JsonCall::Progress JsonCall::read(std::string_view text) {
     size_t i = 0;
@@ -22,21 +43,7 @@ std::string JsonCall::take_arguments() {
         return "{}";
     }
     if (!decoded_) return std::exchange(arguments_, {});
-    // As far as no escape is cut; two may make one character.
-    size_t end = 0;
-    while (end < arguments_.size()) {
-        size_t length = 1;
-        if (arguments_[end] == '\\') {
-            length = end + 1 < arguments_.size() && arguments_[end + 1] == 'u' ? 6 : 2;
-            const char half = end + 3 < arguments_.size() ? static_cast<char>(arguments_[end + 3] | 0x20) : '\0';
-            const bool high = end + 2 < arguments_.size() && (arguments_[end + 2] | 0x20) == 'd' &&
-                              (half == '8' || half == '9' || half == 'a' || half == 'b');
-            if (length == 6 && high) length = 12;
-        }
-        if (end + length > arguments_.size()) break;
-        end += length;
-    }
-    if (state_ != State::kInValue) end = arguments_.size();
+    const size_t end = state_ == State::kInValue ? whole_escapes(arguments_) : arguments_.size();
     const std::string raw = arguments_.substr(0, end);
     arguments_.erase(0, end);
     auto text = json_characters(raw);

@@ -98,15 +98,14 @@ LiteralJson::Step LiteralJson::step(std::string_view& rest, bool over, std::stri
 
 LiteralJson::Step LiteralJson::open(char close, std::string& json) {
     closes_.push_back(close);
-    const bool list = close == ']' || close == kTuple;
-    json += list ? '[' : '{';
-    state_ = list ? State::kItem : State::kKey;
+    json += in_list() ? '[' : '{';
+    state_ = in_list() ? State::kItem : State::kKey;
     first_ = true;
     return Step::kGoOn;
 }
 
 LiteralJson::Step LiteralJson::close(std::string& json) {
-    json += closes_.back() == ']' || closes_.back() == kTuple ? ']' : '}';
+    json += in_list() ? ']' : '}';
     closes_.pop_back();
     end_value();
     return Step::kGoOn;
@@ -118,7 +117,7 @@ void LiteralJson::end_value() {
 }
 
 LiteralJson::Step LiteralJson::item(std::string_view& rest, std::string& json) {
-    if (rest.front() == closes_.back()) {
+    if (rest.front() == closing_bracket()) {
         rest.remove_prefix(1);
         return close(json);
     }
@@ -128,7 +127,7 @@ LiteralJson::Step LiteralJson::item(std::string_view& rest, std::string& json) {
 }
 
 LiteralJson::Step LiteralJson::key(std::string_view& rest, std::string& json) {
-    if (rest.front() == (closes_.back() == kArguments ? ')' : closes_.back())) {
+    if (rest.front() == closing_bracket()) {
         rest.remove_prefix(1);
         return close(json);
     }
@@ -274,19 +273,17 @@ LiteralJson::Step LiteralJson::escape(std::string_view& rest, bool over, std::st
 }
 
 LiteralJson::Step LiteralJson::after(std::string_view& rest, std::string& json) {
-    const char close_of = closes_.back();
-    const bool list = close_of == ']' || close_of == kTuple;
     if (rest.front() == ',') {
         rest.remove_prefix(1);
-        state_ = list ? State::kItem : State::kKey;
+        state_ = in_list() ? State::kItem : State::kKey;
         return Step::kGoOn;
     }
-    if (rest.front() == (close_of == kArguments ? ')' : close_of)) {
+    if (rest.front() == closing_bracket()) {
         rest.remove_prefix(1);
         return close(json);
     }
     // A model may forget a comma between arguments.
-    if (close_of != kArguments || !is_name(rest.front())) return Step::kBad;
+    if (closes_.back() != kArguments || !is_name(rest.front())) return Step::kBad;
     state_ = State::kKey;
     return Step::kGoOn;
 }

@@ -52,10 +52,13 @@ class LiteralJson {
     void end_text(std::string& json);
     bool has_bare_keys() const { return form_ == LiteralForm::kGemma || closes_.back() == kArguments; }
 
+    // In closes_: arguments end with the same bracket as tuples.
     static constexpr char kArguments = 'a', kTuple = ')';
+    bool in_list() const { return closes_.back() == ']' || closes_.back() == kTuple; }
+    char closing_bracket() const { return closes_.back() == kArguments ? ')' : closes_.back(); }
+
     const LiteralForm form_;
     State state_ = State::kClosed;
-    bool arguments_ = false;    // what is opened first
     bool first_ = true;         // nothing of the innermost bracket was read
     bool is_key_ = false;       // the text being read is one
     char quote_ = '\0';         // that ends the text; none: Gemma's

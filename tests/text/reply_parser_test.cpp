@@ -415,7 +415,7 @@ const std::vector<Sample>& samples() {
          "<" TSR_DSML "function_calls><" TSR_DSML "invoke name=\"f\"><" TSR_DSML
          "parameter name=\"a\" string=\"true\">x</" TSR_DSML,
          {{kToolCall, "f"}, {kArguments, "{\"a\": \"x</" TSR_DSML}}},
-        {"dsml cut after a value",
+        {"v3.2 cut after a value",
          calls(kDeepSeekV32),
          "<" TSR_DSML "function_calls><" TSR_DSML "invoke name=\"f\"><" TSR_DSML
          "parameter name=\"a\" string=\"false\">[1]</" TSR_DSML "parameter>",
