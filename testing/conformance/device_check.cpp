@@ -611,7 +611,7 @@ Verdict check_device_kernel(const Setting& setting, const tsr_device_provider& p
         tsr_kernel_plan plan{};
         plan.struct_size = sizeof plan;
         take(kernel.plan(&kernel, &node.node(), &info, &plan), "plan");
-        if (std::string fault = answer_fault(setting, plan, node.node(), provider.interop); !fault.empty())
+        if (std::string fault = kernel_plan_fault(setting, plan, node.node(), provider.interop); !fault.empty())
             wrong(fault);
         if (!plan.supported) return {Verdict::kNotClaimed, plan.reason};
         const std::vector<Layouts> choices = layout_choices(setting, of, plan, provider.interop);

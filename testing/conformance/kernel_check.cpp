@@ -262,8 +262,8 @@ std::vector<std::byte> unpacked(const Operand& operand, const tsr_layout* layout
     return rows;
 }
 
-std::string answer_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node,
-                         std::string_view interop) {
+std::string kernel_plan_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node,
+                              std::string_view interop) {
     const auto find = [&](const char* name, std::string_view packs_on) { return find_layout(setting, name, packs_on); };
     const auto group_bytes = [](const tsr_layout& layout, int64_t elements) {
         return layout.group_bytes(&layout, elements);
@@ -373,7 +373,7 @@ Verdict check_kernel(const Setting& setting, const tsr_kernel& kernel, const Cas
     try {
         CaseNode node(of);
         const tsr_kernel_plan plan = ask(kernel, node.node(), *setting.cpu);
-        if (std::string fault = answer_fault(setting, plan, node.node(), ""); !fault.empty()) wrong(fault);
+        if (std::string fault = kernel_plan_fault(setting, plan, node.node(), ""); !fault.empty()) wrong(fault);
         if (!plan.supported) return {Verdict::kNotClaimed, plan.reason};
         const tsr_kernel_plan again = ask(kernel, node.node(), *setting.cpu);
         if (again.supported != plan.supported || again.workspace_bytes != plan.workspace_bytes ||

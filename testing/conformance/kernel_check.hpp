@@ -42,10 +42,10 @@ std::vector<std::byte> packed(const Operand& operand, const tsr_layout* layout);
 // The inverse; empty if the layout cannot.
 std::vector<std::byte> unpacked(const Operand& operand, const tsr_layout* layout, const std::byte* from);
 
-// What kernel.h asks of an answer, as far as it can be told without the plugins of a host. Empty: nothing is wrong.
+// What kernel.h asks of a plan, as far as it can be told without the plugins of a host. Empty: nothing is wrong.
 // `interop` of the device that it is for, "" for the CPU.
-std::string answer_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node,
-                         std::string_view interop);
+std::string kernel_plan_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node,
+                              std::string_view interop);
 
 // The layouts that a kernel is run with, of each operand (nullptr: canonical): the first of each together, the second,
 // ... Empty if it takes none that these rows can have.
