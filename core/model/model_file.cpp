@@ -71,11 +71,7 @@ std::optional<int64_t> ModelFile::find_count(std::string_view name, int64_t mini
     uint64_t value = 0;
     if (const auto* array = std::get_if<gguf::Array>(found); array && gguf::array_size(*array) > 0) {
         // Throws if that is an array itself.
-        const uint64_t layers = metadata().get_u64(key("block_count"));
-        if (gguf::array_size(*array) != layers) {
-            fail(TSR_CORRUPT_DATA, "{}: {} has {} elements; expected a number, or one for each of {} layers", source(),
-                 full, gguf::array_size(*array), layers);
-        }
+        check_elements(full, *array, metadata().get_u64(key("block_count")));
         const auto values = metadata().get_array<uint64_t>(full);
         value = values.front();
         if (std::ranges::any_of(values, [&](uint64_t other) { return other != value; })) {
@@ -93,10 +89,7 @@ std::optional<std::vector<int64_t>> ModelFile::find_counts(std::string_view name
     if (!is_given(name)) return std::nullopt;
     const auto* array = std::get_if<gguf::Array>(metadata().find(full));
     if (!array) return std::vector<int64_t>(count, checked_count(full, metadata().get_u64(full), minimum));
-    if (gguf::array_size(*array) != count) {
-        fail(TSR_CORRUPT_DATA, "{}: {} has {} elements; expected a number, or {} of them", source(), full,
-             gguf::array_size(*array), count);
-    }
+    check_elements(full, *array, count);
     std::vector<int64_t> counts;
     for (const uint64_t value : metadata().get_array<uint64_t>(full))
         counts.push_back(checked_count(full, value, minimum));
@@ -113,14 +106,17 @@ std::optional<std::vector<bool>> ModelFile::find_pattern(std::string_view name, 
         for (size_t i = 0; i < count; ++i) pattern[i] = every == 0 || i % every + 1 < every;
         return pattern;
     }
-    if (gguf::array_size(*array) != count) {
-        fail(TSR_CORRUPT_DATA, "{}: {} has {} elements; expected a number, or one for each of {} layers", source(),
-             full, gguf::array_size(*array), count);
-    }
+    check_elements(full, *array, count);
     if (const auto* booleans = std::get_if<std::vector<bool>>(array)) return *booleans;
     const auto numbers = metadata().get_array<uint64_t>(full);
     for (size_t i = 0; i < count; ++i) pattern[i] = numbers[i] != 0;
     return pattern;
+}
+
+void ModelFile::check_elements(const std::string& full_key, const gguf::Array& array, uint64_t count) const {
+    if (gguf::array_size(array) == count) return;
+    fail(TSR_CORRUPT_DATA, "{}: {} has {} elements; expected a number, or {} of them", source(), full_key,
+         gguf::array_size(array), count);
 }
 
 int64_t ModelFile::checked_count(const std::string& full_key, uint64_t value, int64_t minimum) const {
@@ -159,15 +155,13 @@ double ModelFile::get_positive(std::string_view name) {
 std::optional<std::vector<double>> ModelFile::find_numbers(std::string_view name, size_t count) {
     const std::string full = read_key(name);
     if (!is_given(name)) return std::nullopt;
-    const auto* array = std::get_if<gguf::Array>(metadata().find(full));
-    if (array && gguf::array_size(*array) != count) {
-        fail(TSR_CORRUPT_DATA, "{}: {} has {} elements; expected a number, or {} of them", source(), full,
-             gguf::array_size(*array), count);
-    }
-    std::vector<double> numbers(count, array ? 0.0 : metadata().find_f32(full).value_or(0));
-    if (array) {
+    std::vector<double> numbers;
+    if (const auto* array = std::get_if<gguf::Array>(metadata().find(full))) {
+        check_elements(full, *array, count);
         const auto values = metadata().get_array<float>(full);
         numbers.assign(values.begin(), values.end());
+    } else {
+        numbers.assign(count, metadata().find_f32(full).value_or(0));
     }
     for (const double number : numbers) {
         if (!std::isfinite(number) || number < 0)

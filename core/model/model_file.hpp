@@ -81,6 +81,7 @@ class ModelFile {
     std::vector<std::string> take_notes();
 
   private:
+    void check_elements(const std::string& full_key, const gguf::Array& array, uint64_t count) const;
     int64_t checked_count(const std::string& full_key, uint64_t value, int64_t minimum) const;
     std::string read_key(std::string_view name);
 
