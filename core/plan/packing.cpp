@@ -88,10 +88,10 @@ void reserve_loading(Plan& plan, const Registry& registry) {
     buffers = {};
     std::vector<uint64_t> staged(plan.devices.size(), 0);
     for (const InstanceId id : plan.deferred) plan.instances[id].packed_on = PackedOn::kHost;
-    // Chunks are of one size, so that of the largest group is known before what a chunk of packed groups takes.
+    // Pieces are of one size, so that of the largest group is known before what a piece of packed groups takes.
     for (const bool sizes : {false, true}) {
         for (Instance& it : plan.instances) {
-            // Init nodes of devices are given canonical copies through chunks as well.
+            // Init nodes of devices are given canonical copies through pieces as well.
             const bool loading = it.place == Place::kLoading;
             if (it.storage == 0 || (loading && it.device == 0) ||
                 plan.graph.storage(it.storage).role != TSR_ROLE_WEIGHT || (!loading && holds_source_bytes(plan, it)))
@@ -101,12 +101,12 @@ void reserve_loading(Plan& plan, const Registry& registry) {
             if (is_made_there(plan, it)) continue;
             if (!sizes) {
                 const uint64_t unpacking = unpacking_bytes(plan.graph.storage(it.storage), registry);
-                buffers.chunk =
-                    std::max(buffers.chunk, checked_add(packing.canonical_bytes, unpacking, "bytes for loading"));
+                buffers.piece =
+                    std::max(buffers.piece, checked_add(packing.canonical_bytes, unpacking, "bytes for loading"));
                 continue;
             }
             if (it.device == 0 || !packing.layout) continue;
-            const uint64_t groups = packing.groups_of(buffers.chunk);
+            const uint64_t groups = packing.groups_of(buffers.piece);
             uint64_t& bytes = it.packed_on == PackedOn::kDevice ? staged[it.device] : buffers.packed;
             bytes = std::max(
                 bytes,
@@ -114,7 +114,7 @@ void reserve_loading(Plan& plan, const Registry& registry) {
                             "bytes for packing"));
         }
     }
-    uint64_t first = buffers.chunk;
+    uint64_t first = buffers.piece;
     for (const PlannedNode& node : plan.init_nodes) {
         if (node.device == 0) first = std::max(first, init_bytes(plan, node, registry));
     }
@@ -122,7 +122,7 @@ void reserve_loading(Plan& plan, const Registry& registry) {
     // Devices are loaded before the host, by one thread.
     const uint64_t threads = std::max<uint64_t>(plan.devices[0]->threads, 1);
     plan.memory[0].loading =
-        std::max(checked_mul(buffers.chunk, threads, "bytes for loading"),
+        std::max(checked_mul(buffers.piece, threads, "bytes for loading"),
                  checked_add(aligned(first, kDeviceAlignment), buffers.packed, "bytes for loading"));
     for (DeviceIndex device = 1; device < plan.devices.size(); ++device) {
         DeviceMemory& memory = plan.memory[device];

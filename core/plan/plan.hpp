@@ -21,7 +21,7 @@
 namespace tessera {
 
 // Bytes of rows that one thread loads at a time, unless a group of rows is larger.
-inline constexpr uint64_t kLoadingChunk = 2ull << 20;
+inline constexpr uint64_t kLoadingPiece = 2ull << 20;
 
 // Why something that could have been used is not.
 struct Rejection {
@@ -143,7 +143,7 @@ struct DeviceMemory {
 // Bytes of the parts of the host's DeviceMemory::loading for one thread's rows, of which there is one for each thread,
 // and, at its end, for rows that the host packs for devices.
 struct LoadingBuffers {
-    uint64_t chunk = kLoadingChunk;
+    uint64_t piece = kLoadingPiece;
     uint64_t packed = 0;
 };
 

@@ -46,12 +46,12 @@ std::string sha256_of(std::string_view text) {
 }
 
 std::string sha256_of_file(const std::filesystem::path& path) {
-    constexpr uint64_t kChunkBytes = 1 << 20;
+    constexpr uint64_t kBufferBytes = 1 << 20;
     const File file(path);
     Sha256 hash;
-    std::vector<std::byte> chunk(std::min(kChunkBytes, file.size()));
-    for (uint64_t at = 0; at < file.size(); at += chunk.size()) {
-        const std::span<std::byte> part(chunk.data(), std::min<uint64_t>(chunk.size(), file.size() - at));
+    std::vector<std::byte> buffer(std::min(kBufferBytes, file.size()));
+    for (uint64_t at = 0; at < file.size(); at += buffer.size()) {
+        const std::span<std::byte> part(buffer.data(), std::min<uint64_t>(buffer.size(), file.size() - at));
         file.pread_exact(at, part);
         hash.add(part);
     }

@@ -24,7 +24,7 @@ InstanceId DeferredWeights::pack_next(const WeightSource& source) {
     const Storage& weight = plan_.graph.storage(instance.storage);
     const Packing packing(plan_, registry_, instance);
     auto* to = static_cast<std::byte*>(memory_.address(instance));
-    const uint64_t groups = packing.groups(), at_once = packing.groups_of(kLoadingChunk);
+    const uint64_t groups = packing.groups(), at_once = packing.groups_of(kLoadingPiece);
     each_on_team(team_, 0, (groups + at_once - 1) / at_once, [&](uint32_t, size_t i) {
         const uint64_t first = i * at_once;
         fetch_groups(source, registry_, weight, packing, first, std::min(at_once, groups - first), {},
@@ -32,7 +32,7 @@ InstanceId DeferredWeights::pack_next(const WeightSource& source) {
                          packing.pack(rows, to + group * packing.packed_bytes);
                      });
     });
-    source.release(weight.name, 0, weight.bytes);  // pages that two chunks share
+    source.release(weight.name, 0, weight.bytes);  // pages that two pieces share
     waits_[id] = false;
     progress_.done_bytes += weight.bytes;
     progress_.seconds += seconds_since(begin);

@@ -139,7 +139,7 @@ void InitRunner::run_on_device(const PlannedNode& planned) {
 // A canonical copy of an input, through the first of the loading buffers.
 void InitRunner::upload(InstanceId input, OpenDevice& device, std::byte* to) {
     const Packing rows(storage(input), "", device.info(), registry_);
-    fetch_groups(source_, registry_, storage(input), rows, 0, rows.groups(), buffers_.first(plan_.loading.chunk),
+    fetch_groups(source_, registry_, storage(input), rows, 0, rows.groups(), buffers_.first(plan_.loading.piece),
                  [&](uint64_t row, std::span<const std::byte> part) {
                      device.upload_now(to + row * rows.canonical_bytes, part);
                  });

@@ -21,7 +21,7 @@ constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 
 // What one worker loads at a time of one weight: bytes of the source if the instance holds them as they are, else
 // whole groups of canonical rows.
-struct Chunk {
+struct Piece {
     const Instance* instance;
     uint64_t offset;
     uint64_t bytes;
@@ -42,10 +42,10 @@ class Loader {
           init_(plan, registry, memory, source, team, {buffers_.data(), buffers_.size()}) {}
 
     void run() {
-        const std::vector<Chunk> chunks = split();
+        const std::vector<Piece> pieces = split();
         for (const PlannedNode& node : plan_.init_nodes) total_ += init_.bytes(node);
         run_init_nodes(false);
-        load(chunks);
+        load(pieces);
         run_init_nodes(true);
         release_shared_pages();
         memory_.release_loading();
@@ -57,65 +57,65 @@ class Loader {
 
     Packing packing(const Instance& instance) const { return {plan_, registry_, instance}; }
 
-    std::vector<Chunk> split() {
-        std::vector<Chunk> chunks;
+    std::vector<Piece> split() {
+        std::vector<Piece> pieces;
         for (const Instance& instance : plan_.instances) {
             if (instance.storage == 0 || instance.place == Place::kLoading || (in_file(instance) && !read_in_mapped_))
                 continue;
             const Storage& weight = storage(instance);
             if (weight.role != TSR_ROLE_WEIGHT || weight.derived) continue;
-            uint64_t at_once = kLoadingChunk;
+            uint64_t at_once = kLoadingPiece;
             if (!holds_source_bytes(plan_, instance)) {
                 const Packing pack = packing(instance);
-                at_once = pack.groups_of(plan_.loading.chunk) * pack.canonical_bytes;
+                at_once = pack.groups_of(plan_.loading.piece) * pack.canonical_bytes;
             }
             for (uint64_t offset = 0; offset < weight.bytes; offset += at_once)
-                chunks.push_back({&instance, offset, std::min(at_once, weight.bytes - offset)});
+                pieces.push_back({&instance, offset, std::min(at_once, weight.bytes - offset)});
             total_ += weight.bytes;
         }
-        return chunks;
+        return pieces;
     }
 
     // Device queues belong to one thread, so the caller packs what goes to devices and puts copies under way; all
     // workers load the rest.
-    void load(const std::vector<Chunk>& chunks) {
-        upload_as_they_are(chunks);
-        for (const Chunk& chunk : chunks) {
-            if (chunk.instance->device == 0 || is_upload(chunk)) continue;
-            load(chunk, buffers_.data());
-            done_ += chunk.bytes;
+    void load(const std::vector<Piece>& pieces) {
+        upload_as_they_are(pieces);
+        for (const Piece& piece : pieces) {
+            if (piece.instance->device == 0 || is_upload(piece)) continue;
+            load(piece, buffers_.data());
+            done_ += piece.bytes;
             report();
         }
-        each_on_team(team_, static_cast<uint32_t>(buffers_.size() / plan_.loading.chunk), chunks.size(),
+        each_on_team(team_, static_cast<uint32_t>(buffers_.size() / plan_.loading.piece), pieces.size(),
                      [&](uint32_t worker, size_t i) {
-                         if (chunks[i].instance->device != 0) return;
-                         load(chunks[i], buffers_.data() + worker * plan_.loading.chunk);
-                         done_ += chunks[i].bytes;
+                         if (pieces[i].instance->device != 0) return;
+                         load(pieces[i], buffers_.data() + worker * plan_.loading.piece);
+                         done_ += pieces[i].bytes;
                          if (worker == 0) report();
                      });
     }
 
-    bool is_upload(const Chunk& chunk) const {
-        return chunk.instance->device != 0 && holds_source_bytes(plan_, *chunk.instance);
+    bool is_upload(const Piece& piece) const {
+        return piece.instance->device != 0 && holds_source_bytes(plan_, *piece.instance);
     }
 
-    void upload_as_they_are(const std::vector<Chunk>& chunks) {
+    void upload_as_they_are(const std::vector<Piece>& pieces) {
         std::vector<DeviceUpload> uploads;
-        for (const Chunk& chunk : chunks) {
-            if (!is_upload(chunk)) continue;
-            uploads.push_back({&storage(*chunk.instance).name, chunk.instance->device, chunk.offset, chunk.bytes,
-                               static_cast<std::byte*>(memory_.address(*chunk.instance)) + chunk.offset});
+        for (const Piece& piece : pieces) {
+            if (!is_upload(piece)) continue;
+            uploads.push_back({&storage(*piece.instance).name, piece.instance->device, piece.offset, piece.bytes,
+                               static_cast<std::byte*>(memory_.address(*piece.instance)) + piece.offset});
         }
         if (uploads.empty()) return;
-        const auto count = static_cast<uint32_t>(buffers_.size() / plan_.loading.chunk);
-        DeviceUploads(memory_, source_, team_, {buffers_.data(), count * plan_.loading.chunk}, count)
+        const auto count = static_cast<uint32_t>(buffers_.size() / plan_.loading.piece);
+        DeviceUploads(memory_, source_, team_, {buffers_.data(), count * plan_.loading.piece}, count)
             .run(uploads, [&](uint64_t bytes) {
                 done_ += bytes;
                 report();
             });
     }
 
-    // Pages that two chunks share.
+    // Pages that two pieces share.
     void release_shared_pages() const {
         for (const Instance& instance : plan_.instances) {
             if (instance.storage == 0 || in_file(instance) || instance.place == Place::kLoading) continue;
@@ -129,18 +129,18 @@ class Loader {
         return instance.place == Place::kMapped || instance.place == Place::kDeferred;
     }
 
-    void load(const Chunk& chunk, std::byte* buffer) {
-        const Instance& instance = *chunk.instance;
+    void load(const Piece& piece, std::byte* buffer) {
+        const Instance& instance = *piece.instance;
         const Storage& weight = storage(instance);
         if (in_file(instance)) {
-            source_.acquire(weight.name, chunk.offset, chunk.bytes);
+            source_.acquire(weight.name, piece.offset, piece.bytes);
         } else if (holds_source_bytes(plan_, instance)) {
-            source_.read(weight.name, chunk.offset,
-                         {static_cast<std::byte*>(memory_.address(instance)) + chunk.offset, chunk.bytes});
+            source_.read(weight.name, piece.offset,
+                         {static_cast<std::byte*>(memory_.address(instance)) + piece.offset, piece.bytes});
         } else {
             const Packing pack = packing(instance);
-            fetch_groups(source_, registry_, weight, pack, chunk.offset / pack.canonical_bytes,
-                         chunk.bytes / pack.canonical_bytes, {buffer, plan_.loading.chunk},
+            fetch_groups(source_, registry_, weight, pack, piece.offset / pack.canonical_bytes,
+                         piece.bytes / pack.canonical_bytes, {buffer, plan_.loading.piece},
                          [&](uint64_t group, std::span<const std::byte> rows) { put(instance, pack, group, rows); });
         }
     }
@@ -158,7 +158,7 @@ class Loader {
             return;
         }
         // Init nodes give whole weights.
-        const uint64_t at_once = pack.groups_of(plan_.loading.chunk) * pack.canonical_bytes;
+        const uint64_t at_once = pack.groups_of(plan_.loading.piece) * pack.canonical_bytes;
         for_weight(storage(instance).name, [&] {
             for (uint64_t at = 0; at < rows.size(); at += at_once) {
                 const auto part = rows.subspan(at, std::min(at_once, rows.size() - at));

@@ -1,4 +1,4 @@
-// matmul and matmul_id. Weights are decoded in chunks on the stack; sums are kept in double.
+// matmul and matmul_id. Weights are decoded in strips on the stack; sums are kept in double.
 #include "plain.hpp"
 #include "sums.hpp"
 
@@ -13,26 +13,26 @@ namespace {
 // out[r] of `count` rows: the dot product of x's row r with one weight row of k elements.
 void row_products(tsr_type type, const char* weight_row, int64_t k, const float* const* x, int64_t count,
                   double* out) noexcept {
-    float chunk[kChunk];
+    float strip[kStrip];
     std::fill_n(out, count, 0.0);
-    for (int64_t first = 0; first < k; first += kChunk) {
-        const int64_t n = std::min(kChunk, k - first);
-        decode_elements(type, weight_row, first, n, chunk);
-        for (int64_t r = 0; r < count; ++r) out[r] += dot(chunk, x[r] + first, n);
+    for (int64_t first = 0; first < k; first += kStrip) {
+        const int64_t n = std::min(kStrip, k - first);
+        decode_elements(type, weight_row, first, n, strip);
+        for (int64_t r = 0; r < count; ++r) out[r] += dot(strip, x[r] + first, n);
     }
 }
 
-// Outputs first .. first + n (at most kChunk) of `count` rows: weight rows are along k, outputs along their elements.
+// Outputs first .. first + n (at most kStrip) of `count` rows: weight rows are along k, outputs along their elements.
 void column_products(const View& weight, int64_t batch, int64_t first, int64_t n, const float* const* x, int64_t count,
                      float* const* out) noexcept {
-    double sums[kRowsAtOnce][kChunk];
-    float chunk[kChunk];
+    double sums[kRowsAtOnce][kStrip];
+    float strip[kStrip];
     for (int64_t r = 0; r < count; ++r) std::fill_n(sums[r], n, 0.0);
     for (int64_t i = 0; i < weight.dim(1); ++i) {
-        decode_elements(weight.tensor->type, weight.row(i, batch), first, n, chunk);
+        decode_elements(weight.tensor->type, weight.row(i, batch), first, n, strip);
         for (int64_t r = 0; r < count; ++r) {
             const double factor = x[r][i];
-            for (int64_t j = 0; j < n; ++j) sums[r][j] += factor * static_cast<double>(chunk[j]);
+            for (int64_t j = 0; j < n; ++j) sums[r][j] += factor * static_cast<double>(strip[j]);
         }
     }
     for (int64_t r = 0; r < count; ++r) {
@@ -55,7 +55,7 @@ void run_matmul(const tsr_node& node, uint32_t, const tsr_run& run) {
     const int64_t n = out.dim(0);
     const int64_t batches = x.tensor->rank == 3 ? x.dim(1) : 1;
     const tsr_range rows = sdk::actual_rows(*x.tensor, run);
-    const int64_t step = transposed ? kChunk : 1;  // outputs of one item
+    const int64_t step = transposed ? kStrip : 1;  // outputs of one item
     const int64_t items_a_batch = (n + step - 1) / step;
     const Share part = share(items_a_batch * batches, run);
     for (int64_t item = part.begin; item < part.end; ++item) {
@@ -70,7 +70,7 @@ void run_matmul(const tsr_node& node, uint32_t, const tsr_run& run) {
                 to[r] = matmul_row(out, batch, begin + r);
             }
             if (transposed) {
-                column_products(weight, batch, first, std::min(kChunk, n - first), from, count, to);
+                column_products(weight, batch, first, std::min(kStrip, n - first), from, count, to);
             } else {
                 double sums[kRowsAtOnce];
                 row_products(weight.tensor->type, weight.row(first, batch), x.dim(0), from, count, sums);

@@ -19,9 +19,9 @@ void run_convert(const tsr_node& node, uint32_t, const tsr_run& run) {
     const Share part = share(n1 * n2 * from.dim(3), run);
     for (int64_t r = part.begin; r < part.end; ++r) {
         const int64_t i1 = r % n1, i2 = r / n1 % n2, i3 = r / n1 / n2;
-        for (int64_t first = 0; first < n; first += kChunk) {
-            float values[kChunk];
-            const int64_t count = std::min(kChunk, n - first);
+        for (int64_t first = 0; first < n; first += kStrip) {
+            float values[kStrip];
+            const int64_t count = std::min(kStrip, n - first);
             decode_elements(from.tensor->type, from.row(i1, i2, i3), first, count, values);
             encode_row(to.tensor->type, values, static_cast<size_t>(count),
                        to.row(i1, i2, i3) + first / size.elements * size.bytes);
@@ -34,16 +34,16 @@ void run_transpose(const tsr_node& node, uint32_t, const tsr_run& run) {
     const View to = output(node, run);
     const int64_t n0 = from.dim(0), n1 = from.dim(1), n2 = from.dim(2);
     const FormatSize size = format_size(to.tensor->type);
-    // An item is a chunk of columns, which are whole rows of the output.
-    const int64_t chunks = (n0 + kChunk - 1) / kChunk;
-    const Share part = share(chunks * n2 * from.dim(3), run);
+    // An item is a strip of columns, which are whole rows of the output.
+    const int64_t strips = (n0 + kStrip - 1) / kStrip;
+    const Share part = share(strips * n2 * from.dim(3), run);
     for (int64_t item = part.begin; item < part.end; ++item) {
-        const int64_t first = item % chunks * kChunk;
-        const int64_t i2 = item / chunks % n2, i3 = item / chunks / n2;
-        const int64_t columns = std::min(kChunk, n0 - first);
+        const int64_t first = item % strips * kStrip;
+        const int64_t i2 = item / strips % n2, i3 = item / strips / n2;
+        const int64_t columns = std::min(kStrip, n0 - first);
         for (int64_t begin = 0; begin < n1; begin += kTransposedRows) {
             const int64_t count = std::min(kTransposedRows, n1 - begin);
-            float values[kTransposedRows][kChunk];
+            float values[kTransposedRows][kStrip];
             for (int64_t r = 0; r < count; ++r) {
                 decode_elements(from.tensor->type, from.row(begin + r, i2, i3), first, columns, values[r]);
             }

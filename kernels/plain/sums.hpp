@@ -12,9 +12,9 @@
 namespace tessera::plain {
 
 // Elements that are decoded at a time, on the stack. A multiple of every block.
-inline constexpr int64_t kChunk = 256;
+inline constexpr int64_t kStrip = 256;
 
-// Rows that share one decoded chunk of a weight.
+// Rows that share one decoded strip of a weight.
 inline constexpr int64_t kRowsAtOnce = 16;
 
 // Products of floats are exact in double. Eight partial sums, so that a compiler can use vectors without changing the

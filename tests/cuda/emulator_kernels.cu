@@ -287,13 +287,15 @@ SIMT_KERNEL(128, 2) product_f16(const half_t* a, const half_t* b, float* c, int 
     SIMT_DYNAMIC_SHARED(memory);
     const int t = static_cast<int>(thread_index().x), l = static_cast<int>(lane()), w = static_cast<int>(warp());
     const int row0 = static_cast<int>(block_index().y) * 64, column0 = static_cast<int>(block_index().x) * 64;
-    const auto at = [&](int row, int chunk) { return row * 64 + ((bug == 1 ? chunk : chunk ^ (row >> 1 & 3)) * 16); };
+    const auto at = [&](int row, int vector) {
+        return row * 64 + ((bug == 1 ? vector : vector ^ (row >> 1 & 3)) * 16);
+    };
     float sums[2][4][4] = {};
     for (int k0 = 0; k0 < k; k0 += 32) {
         for (int i = t; i < 256; i += 128) {
-            const int row = i / 4, chunk = i % 4;
-            copy_async16(memory + at(row, chunk), a + (row0 + row) * k + k0 + chunk * 8);
-            copy_async16(memory + 4096 + at(row, chunk), b + (column0 + row) * k + k0 + chunk * 8);
+            const int row = i / 4, vector = i % 4;
+            copy_async16(memory + at(row, vector), a + (row0 + row) * k + k0 + vector * 8);
+            copy_async16(memory + 4096 + at(row, vector), b + (column0 + row) * k + k0 + vector * 8);
         }
         copy_async_commit();
         copy_async_wait<0>();

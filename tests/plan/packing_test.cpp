@@ -399,23 +399,23 @@ TEST(LoadingMemory, HoldsRowsThatAreOnTheirWay) {
     struct Case {
         uint32_t group_rows;
         bool on_device;
-        uint64_t chunk, staged;  // staged: canonical rows on the card, or packed ones on the host
+        uint64_t piece, staged;  // staged: canonical rows on the card, or packed ones on the host
     };
-    const uint64_t in_a_chunk = kLoadingChunk / kRowBytes;  // rows
-    for (const Case& c : {Case{8, true, kLoadingChunk, in_a_chunk * kRowBytes},
-                          Case{8, false, kLoadingChunk, in_a_chunk * kRowBytes + in_a_chunk / 8 * 16},
-                          // All rows are one group, which is larger than a chunk.
+    const uint64_t in_a_piece = kLoadingPiece / kRowBytes;  // rows
+    for (const Case& c : {Case{8, true, kLoadingPiece, in_a_piece * kRowBytes},
+                          Case{8, false, kLoadingPiece, in_a_piece * kRowBytes + in_a_piece / 8 * 16},
+                          // All rows are one group, which is larger than a piece.
                           Case{kRows, true, kRows * kRowBytes, kRows * kRowBytes},
                           Case{kRows, false, kRows * kRowBytes, kRows * kRowBytes + 16}}) {
         SCOPED_TRACE(testing::Message() << c.group_rows << (c.on_device ? " there" : " here"));
         const Plugins plugins({layout_of(c.group_rows, true, c.on_device ? kInterop : nullptr)});
         const Plan plan = plan_of(*plugins.registry, true);
         const auto aligned = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
-        EXPECT_EQ(plan.loading.chunk, c.chunk);
+        EXPECT_EQ(plan.loading.piece, c.piece);
         EXPECT_EQ(plan.loading.packed, c.on_device ? 0 : aligned(c.staged));
         EXPECT_EQ(plan.memory[1].packing, c.on_device ? aligned(c.staged) : 0);
         EXPECT_EQ(plan.memory[1].loading, plan.memory[1].packing) << "nothing else of the card is as large";
-        EXPECT_EQ(plan.memory[0].loading, std::max(3 * c.chunk, aligned(c.chunk) + plan.loading.packed));
+        EXPECT_EQ(plan.memory[0].loading, std::max(3 * c.piece, aligned(c.piece) + plan.loading.packed));
         EXPECT_EQ(plan.memory[1].weights, aligned(kRows / c.group_rows * (c.group_rows * kRowBytes + 16)));
     }
 }
@@ -426,7 +426,7 @@ TEST(LoadingMemory, IsNotNeededForCanonicalRows) {
     EXPECT_EQ(plan.memory[1].packing, 0u);
     EXPECT_EQ(plan.memory[1].loading, 0u);
     EXPECT_EQ(plan.loading.packed, 0u);
-    EXPECT_EQ(plan.memory[0].loading, 3 * kLoadingChunk);
+    EXPECT_EQ(plan.memory[0].loading, 3 * kLoadingPiece);
 }
 
 }  // namespace

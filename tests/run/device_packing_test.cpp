@@ -126,7 +126,7 @@ TEST_P(DevicePacking, TakesThePlannedMemory) {
         const bool has_room = memory.packing <= std::max(memory.activations, memory.workspace);
         EXPECT_EQ(memory.loading, has_room ? 0 : memory.packing);
         EXPECT_EQ(plan.loading.packed > 0, loading.on == PackedOn::kHost);
-        EXPECT_GE(plan.memory[0].loading, plan.loading.chunk + plan.loading.packed);
+        EXPECT_GE(plan.memory[0].loading, plan.loading.piece + plan.loading.packed);
     }
 }
 
@@ -262,7 +262,7 @@ struct Product {
     tsr_type type;
     int64_t elements, rows;
     const char* source_layout;
-    uint64_t chunks;    // in which the weight is packed, mapped
+    uint64_t pieces;    // in which the weight is packed, mapped
     bool needs_memory;  // of its own on the card, while it is packed there
 };
 void PrintTo(const Product& product, std::ostream* out) {
@@ -344,9 +344,9 @@ TEST_P(PackedProduct, IsThatOfCanonicalWeights) {
             if (loading.on != PackedOn::kDevice) {
                 EXPECT_EQ(calls, 0u);
             } else if (maps) {
-                EXPECT_EQ(calls, product.chunks);
+                EXPECT_EQ(calls, product.pieces);
             } else {
-                EXPECT_GE(calls, product.chunks);  // what is read comes in smaller parts
+                EXPECT_GE(calls, product.pieces);  // what is read comes in smaller parts
             }
             if (wanted.empty()) wanted = got;
             EXPECT_EQ(got, wanted);
@@ -356,9 +356,9 @@ TEST_P(PackedProduct, IsThatOfCanonicalWeights) {
 
 INSTANTIATE_TEST_SUITE_P(Weights, PackedProduct,
                          testing::Values(Product{"one_group", TSR_TYPE_F16, 64, 8, "", 1, false},
-                                         // Chunks of 128 groups, the last of 7.
-                                         Product{"last_chunk_in_part", TSR_TYPE_F16, 1024, 8 * 263, "", 3, true},
-                                         // A group has more bytes than a chunk has elsewhere.
+                                         // Pieces of 128 groups, the last of 7.
+                                         Product{"last_piece_in_part", TSR_TYPE_F16, 1024, 8 * 263, "", 3, true},
+                                         // A group has more bytes than a piece has elsewhere.
                                          Product{"large_groups", TSR_TYPE_F16, 150'000, 24, "", 3, true},
                                          Product{"interleaved_in_the_file", TSR_TYPE_Q8_0, 512, 8 * 5, "q8_0_r8", 1,
                                                  true}),

@@ -62,7 +62,7 @@ TEST(AttentionRun, OneSequenceDoesNotDependOnTheRestOfTheBatch) {
     }
 }
 
-// Eight rows of one sequence, whose positions cross the ends of chunks and spans. Each has the same bits when it is
+// Eight rows of one sequence, whose positions cross the ends of strips and spans. Each has the same bits when it is
 // computed alone or with some of the others, by any number of workers and within any cap.
 class AttentionRows : public testing::TestWithParam<Setting> {};
 

@@ -40,7 +40,7 @@ std::vector<Setting> settings() {
         {TSR_TYPE_F32, "f32"}, {TSR_TYPE_F16, "f16"}, {TSR_TYPE_BF16, "bf16"}, {TSR_TYPE_Q8_0, "q8_0"}};
     for (const auto& [type, t] : types) {
         const std::string end = std::string("_") + t;
-        // One token, few, a chunk and its neighbours, many.
+        // One token, few, a strip and its neighbours, many.
         for (const int position : {0, 1, 6, 63, 64, 127, 128, 512, 1500}) {
             add("LatentGeneration" + std::to_string(position) + end,
                 {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{position, 1}}});

@@ -53,8 +53,8 @@ class Pointwise {
     void enqueue(const tsr_launch& launch) const {
         const tsr_tensor& a = *node_.inputs[0];
         const cuda_kernels::Pointwise p = pairs(launch);
-        const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
-        const cuda::Grid grid{chunks, std::min(bound_of_rank(a, launch), kMaximumGrid),
+        const auto blocks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
+        const cuda::Grid grid{blocks, std::min(bound_of_rank(a, launch), kMaximumGrid),
                               static_cast<uint32_t>(inner_rows(a))};
         if (std::string_view(node_.op) == TSR_OP_GLU) {
             const cpu::Glu of(node_);
@@ -132,9 +132,9 @@ class SigmoidMul {
         p.b_strides[0] = gate.strides[0], p.b_strides[2] = gate.strides[1];
         set_strides(*node_.outputs[0], p.y_strides);
         p.n = static_cast<int32_t>(x.dims[0]);
-        const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
+        const auto blocks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
         kernel_.launch(launch.queue,
-                       {chunks, std::min(row_bound(x, launch), kMaximumGrid), static_cast<uint32_t>(x.dims[1])},
+                       {blocks, std::min(row_bound(x, launch), kMaximumGrid), static_cast<uint32_t>(x.dims[1])},
                        cuda_kernels::kRowThreads, p);
     }
 
@@ -179,9 +179,9 @@ class AddId {
         p.n = static_cast<int32_t>(x.dims[0]);
         p.slots = static_cast<int32_t>(x.dims[1]);
         p.experts = static_cast<int32_t>(bias.dims[1]);
-        const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
+        const auto blocks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
         kernel_.launch(launch.queue,
-                       {chunks, std::min(row_bound(x, launch), kMaximumGrid), static_cast<uint32_t>(p.slots)},
+                       {blocks, std::min(row_bound(x, launch), kMaximumGrid), static_cast<uint32_t>(p.slots)},
                        cuda_kernels::kRowThreads, p);
     }
 
@@ -226,9 +226,9 @@ class Scaling {
         }
         p.scale = sdk::float_attribute(node_, kByPosition ? "scale" : "factor", 0);
         p.n = static_cast<int32_t>(x.dims[0]);
-        const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
+        const auto blocks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
         kernel_.launch(launch.queue,
-                       {chunks, std::min(row_bound(x, launch), kMaximumGrid), static_cast<uint32_t>(inner_rows(x))},
+                       {blocks, std::min(row_bound(x, launch), kMaximumGrid), static_cast<uint32_t>(inner_rows(x))},
                        cuda_kernels::kRowThreads, p);
     }
 

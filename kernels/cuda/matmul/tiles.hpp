@@ -65,7 +65,7 @@ constexpr int tile_outputs(tsr_type weight, int rows) {
 inline constexpr int kStagesOfRows = 4;  // of segments of activations
 inline constexpr int kStagedOutputs = 128;
 struct WeightStage {
-    int bytes, chunks, stride;
+    int bytes, vectors, stride;
 };
 constexpr WeightStage weight_stage(tsr_type weight) {
     WeightStage stage{};
@@ -73,8 +73,8 @@ constexpr WeightStage weight_stage(tsr_type weight) {
         const int both = static_cast<int>(sizeof(Block)) | static_cast<int>(formats::kPrefixBytes<Block>);
         const int alignment = both % 16 == 0 ? 16 : both & -both;
         stage.bytes = static_cast<int>(sizeof(Block)) * (kBlockElements / Block::kElements);
-        stage.chunks = (stage.bytes + 16 - alignment + 15) / 16;
-        stage.stride = 16 * (stage.chunks | 1);
+        stage.vectors = (stage.bytes + 16 - alignment + 15) / 16;
+        stage.stride = 16 * (stage.vectors | 1);
     });
     return stage;
 }

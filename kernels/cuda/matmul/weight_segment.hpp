@@ -7,7 +7,7 @@
 
 namespace tessera::cuda_kernels {
 
-// A row of weights in shared memory: 64 codes, scales, offsets if the format has any. Chunks of 16 bytes are odd in
+// A row of weights in shared memory: 64 codes, scales, offsets if the format has any. Vectors of 16 bytes are odd in
 // number.
 template <class F>
 struct WeightSegment {

@@ -49,8 +49,8 @@ class WeightedSum {
         p.y_row = node_.outputs[0]->strides[1];
         p.n = static_cast<int32_t>(x.dims[0]);
         p.slots = static_cast<int32_t>(x.dims[1]);
-        const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
-        kernel_.launch(launch.queue, {chunks, std::min(row_bound(x, launch), kMaximumGrid), 1},
+        const auto blocks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
+        kernel_.launch(launch.queue, {blocks, std::min(row_bound(x, launch), kMaximumGrid), 1},
                        cuda_kernels::kRowThreads, p);
     }
 

@@ -15,9 +15,9 @@ namespace tessera::x86::attention {
 class Ahead {
   public:
     // What follows reads rows of tokens first .. end of a source (a sequence, or parts of its rows), `bytes` of each.
-    // Goes on where an earlier chunk of the source ended.
+    // Goes on where an earlier strip of the source ended.
     void begin(int64_t source, int32_t first, int32_t end, int64_t bytes) noexcept {
-        if (source != source_ || next_ < first || next_ > first + 2 * kChunk) {
+        if (source != source_ || next_ < first || next_ > first + 2 * kStrip) {
             next_ = first;
             offset_ = 0;
         }

@@ -4,7 +4,7 @@
 // Queries are rounded as the cache rounds keys: to 8 bits, with a scale for 32 elements; so are weights that keys and
 // values of each head are computed with (expand.hpp), as queries over latent rows. Weights of tokens have 15 bits, in a
 // high and a low byte that are multiplied one after the other; the scale of the value's block is multiplied into them.
-// Where high bytes alone are precise enough for a lane in a chunk, they are all of its weights. So arithmetic adds no
+// Where high bytes alone are precise enough for a lane in a strip, they are all of its weights. So arithmetic adds no
 // more to the error of a result than storing rows in q8_0 did.
 //
 // Processors multiply unsigned bytes by signed ones. Weights are unsigned. Keys have 128 added; sums of products begin
@@ -41,8 +41,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     using Operands::kPanel;
     using Operands::kScalesOfBlock;
     using Operands::kTile;
-    using typename Operands::Chunk;
     using typename Operands::Queries;
+    using typename Operands::Strip;
     using typename Operands::Weights;
     using Floats = typename Isa::Floats;
     using Ints = typename Isa::Ints;
@@ -56,28 +56,28 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
 
     // ---- loading ----
 
-    // The page of tokens t .. t + TSR_PAGE_TOKENS of a chunk.
-    static void take_page(Chunk& chunk, const BytePages& pages, const char* page, int t) noexcept {
-        chunk.codes[t / TSR_PAGE_TOKENS] = pages.codes(page);
-        chunk.stride = BytePages::kTokens * pages.elements;
+    // The page of tokens t .. t + TSR_PAGE_TOKENS of a strip.
+    static void take_page(Strip& strip, const BytePages& pages, const char* page, int t) noexcept {
+        strip.codes[t / TSR_PAGE_TOKENS] = pages.codes(page);
+        strip.stride = BytePages::kTokens * pages.elements;
         for (int block = 0; block < pages.elements / kBlock; ++block) {
             const uint16_t* from = pages.scales(page, block);
-            float* to = chunk.scales + block * kScalesOfBlock + t;
+            float* to = strip.scales + block * kScalesOfBlock + t;
             for (int i = 0; i < TSR_PAGE_TOKENS; i += kLanes) Isa::store(to + i, Isa::from_f16(from + i));
         }
     }
 
-    // Elements first .. first + elements (whole blocks) of the tokens of a chunk to floats, rows of tokens `stride`
+    // Elements first .. first + elements (whole blocks) of the tokens of a strip to floats, rows of tokens `stride`
     // apart; of up to three tokens more, too.
-    static void decode(const Chunk& chunk, int64_t first, int64_t elements, int tokens, float* to,
+    static void decode(const Strip& strip, int64_t first, int64_t elements, int tokens, float* to,
                        int64_t stride) noexcept {
         for (int t = 0; t < tokens; t += BytePages::kTokens) {
-            const int8_t* codes = codes_of(chunk, t) + first * BytePages::kTokens;
+            const int8_t* codes = codes_of(strip, t) + first * BytePages::kTokens;
             for (int64_t e = 0; e < elements; e += kBlock) {
                 // As integers of four tokens, which vectors take apart.
                 uint32_t fours[kBlock];
                 std::memcpy(fours, codes + e * BytePages::kTokens, sizeof fours);
-                const float* scales = chunk.scales + (first + e) / kBlock * kScalesOfBlock + t;
+                const float* scales = strip.scales + (first + e) / kBlock * kScalesOfBlock + t;
                 for (int i = 0; i < BytePages::kTokens; ++i) {
                     const int shift = 24 - 8 * BytePages::place_of(i);
                     float x[kBlock];
@@ -128,41 +128,41 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
 
     // ---- arithmetic ----
 
-    // Keys of tokens t .. t + count of a chunk, t a multiple of kTile.
+    // Keys of tokens t .. t + count of a strip, t a multiple of kTile.
     template <int V, class Asks>
-    static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t, int count, int,
+    static void scores(const Queries& queries, const Strip& strip, const HeadShape& shape, int t, int count, int,
                        float* scores, int64_t stride, Asks&& asks) noexcept {
         for (const int end = t + count; t < end; t += kTile) {
             float* const to = scores + t * stride;
-            key_tile<true>(key_tile_of(queries, chunk, shape, 0, t, chunk.tile), to, stride,
+            key_tile<true>(key_tile_of(queries, strip, shape, 0, t, strip.tile), to, stride,
                            asks.lines(shape.key / kBlock));
             for (int v = 1; v < V; ++v)
-                key_tile<false>(key_tile_of(queries, chunk, shape, v, t, chunk.tile), to + v * kLanes, stride,
+                key_tile<false>(key_tile_of(queries, strip, shape, v, t, strip.tile), to + v * kLanes, stride,
                                 asks.lines(shape.key / kBlock));
         }
     }
 
-    // For keys that many panels are multiplied with: rearranges those of all `tokens` tokens of a chunk, whose tile has
+    // For keys that many panels are multiplied with: rearranges those of all `tokens` tokens of a strip, whose tile has
     // room for them.
-    static void rearrange(const Chunk& chunk, const HeadShape& shape, int tokens) noexcept {
+    static void rearrange(const Strip& strip, const HeadShape& shape, int tokens) noexcept {
         for (int t = 0; t < tokens; t += kTile) {
-            const KeyTile tile = key_tile_of({}, chunk, shape, 0, t, tile_of(chunk, shape, t));
+            const KeyTile tile = key_tile_of({}, strip, shape, 0, t, tile_of(strip, shape, t));
             for (int b = 0; b < tile.blocks; ++b) tile.rearrange(b);
         }
     }
-    // As scores(), of all tokens of such a chunk.
+    // As scores(), of all tokens of such a strip.
     template <int V>
-    static void scores_of_rearranged(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int tokens,
+    static void scores_of_rearranged(const Queries& queries, const Strip& strip, const HeadShape& shape, int tokens,
                                      float* scores, int64_t stride) noexcept {
         for (int t = 0; t < tokens; t += kTile) {
             for (int v = 0; v < V; ++v)
-                key_tile<false>(key_tile_of(queries, chunk, shape, v, t, tile_of(chunk, shape, t)),
+                key_tile<false>(key_tile_of(queries, strip, shape, v, t, tile_of(strip, shape, t)),
                                 scores + t * stride + v * kLanes, stride, {nullptr, 0});
         }
     }
 
     template <int V>
-    static void softmax(const Weights& weights, const Chunk&, int tokens, float* top, float* sum,
+    static void softmax(const Weights& weights, const Strip&, int tokens, float* top, float* sum,
                         float* step) noexcept {
         constexpr int kWidth = V * kLanes;
         for (int v = 0; v < V; ++v) {
@@ -193,7 +193,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 errors = Isa::fma(change, change, errors);
                 return Isa::multiply(e, Isa::splat(kLargestInt16));
             };
-            int16_t* pairs = weights.pairs + int64_t{v} * kChunk * kLanes;
+            int16_t* pairs = weights.pairs + int64_t{v} * kStrip * kLanes;
             const auto padded = static_cast<int>(rounded_up(tokens, 4));
             for (int t = 0; t < padded; t += 2, pairs += 2 * kLanes) {
                 const Floats first = weight_of(t), second = weight_of(t + 1);
@@ -203,7 +203,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
             Isa::store(sum + v * kLanes, Isa::add(total, none));
             Isa::store(step + v * kLanes, Isa::splat(1.0f));
             Floats rounded =
-                Isa::where_not_less(visible, Isa::splat(static_cast<float>(kChunk)), Isa::splat(kHalfHighByte));
+                Isa::where_not_less(visible, Isa::splat(static_cast<float>(kStrip)), Isa::splat(kHalfHighByte));
             rounded =
                 Isa::where_not_less(Isa::multiply(total, Isa::splat(kRoundingError)), Isa::magnitude(error), rounded);
             rounded = Isa::where_not_less(Isa::multiply(squares, Isa::splat(kRoundingError * kRoundingError)), errors,
@@ -213,20 +213,20 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     }
 
     template <int V, class Asks>
-    static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
+    static void add_values(const Weights& weights, const Strip& strip, const HeadShape& shape, int tokens, bool first,
                            const float* /*step*/, const float* correction, const float* share, float* out,
                            Asks&& asks) noexcept {
         for (int v = 0; v < V; ++v) {
             Values values{};
-            values.codes = chunk.codes;
-            values.stride = chunk.stride;
+            values.codes = strip.codes;
+            values.stride = strip.stride;
             values.weights = weights.bytes;
             values.steps = (tokens + 3) / 4;
             values.correction = correction + v * kLanes;
             values.share = share + v * kLanes;
             values.width = V * kLanes;
             values.first = first;
-            LaneWeights lanes{weights.pairs + int64_t{v} * kChunk * kLanes, tokens,
+            LaneWeights lanes{weights.pairs + int64_t{v} * kStrip * kLanes, tokens,
                               Isa::load(weights.visible + v * kLanes), passed(weights, v),
                               Isa::load(weights.rounded + v * kLanes)};
             // Zero where a lane may not see all tokens.
@@ -234,7 +234,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(tokens)), Isa::splat(1.0f)));
             const Floats rounded = lanes.rounded;
             for (int block = 0; block < shape.value / kBlock; ++block) {
-                const float* scales = chunk.scales + block * kScalesOfBlock;
+                const float* scales = strip.scales + block * kScalesOfBlock;
                 const Scales found = scan(scales, tokens);
                 lanes.rounded = found.alike ? rounded : Isa::zero();
                 const bool two = !all || Isa::any_zero(lanes.rounded);
@@ -272,15 +272,15 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     static constexpr float kLargestRatio = 255 * 128;
     static constexpr float kLargestWeight = 2 * kLargestInt16 / 32768 * kLargestRatio;
     static constexpr float kHalfHighByte = 128;
-    // A lane takes one byte for the weights of a whole chunk if that changes neither their sum nor the weighted sum of
+    // A lane takes one byte for the weights of a whole strip if that changes neither their sum nor the weighted sum of
     // independent values by more than this part of it; q8_0 changes normally distributed values by 0.005. Scales of a
     // block are multiplied in besides: where they are not alike, two bytes are taken.
     static constexpr float kRoundingError = 0.004f;
     static constexpr float kAlike = 4;  // the largest scale, against their mean
-    static_assert(kChunk % TSR_PAGE_TOKENS == 0 && TSR_PAGE_TOKENS % kTile == 0 && TSR_PAGE_TOKENS % kLanes == 0 &&
+    static_assert(kStrip % TSR_PAGE_TOKENS == 0 && TSR_PAGE_TOKENS % kTile == 0 && TSR_PAGE_TOKENS % kLanes == 0 &&
                   kBlock % kLanes == 0 && BytePages::kTokens == 4);
 
-    // Keys of tokens t .. t + kTile of a chunk.
+    // Keys of tokens t .. t + kTile of a strip.
     struct KeyTile {
         const int8_t* queries;
         const int32_t* query_sums;
@@ -303,25 +303,25 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         }
     };
     // `keys`: where rearranged keys are, or will be.
-    static KeyTile key_tile_of(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int v, int t,
+    static KeyTile key_tile_of(const Queries& queries, const Strip& strip, const HeadShape& shape, int v, int t,
                                uint8_t* keys) noexcept {
         const int blocks = shape.key / kBlock;
         const int64_t first = int64_t{v} * blocks * kLanes;
         return {queries.codes + first * kBlock,
                 queries.sums + first,
                 queries.scales + first,
-                codes_of(chunk, t),
-                chunk.stride,
-                chunk.scales + t,
+                codes_of(strip, t),
+                strip.stride,
+                strip.scales + t,
                 keys,
                 blocks};
     }
-    static uint8_t* tile_of(const Chunk& chunk, const HeadShape& shape, int t) noexcept {
-        return chunk.tile + int64_t{t} * shape.key;
+    static uint8_t* tile_of(const Strip& strip, const HeadShape& shape, int t) noexcept {
+        return strip.tile + int64_t{t} * shape.key;
     }
     // Of the four tokens from t on.
-    static const int8_t* codes_of(const Chunk& chunk, int t) noexcept {
-        return chunk.codes[t / TSR_PAGE_TOKENS] + t % TSR_PAGE_TOKENS / BytePages::kTokens * chunk.stride;
+    static const int8_t* codes_of(const Strip& strip, int t) noexcept {
+        return strip.codes[t / TSR_PAGE_TOKENS] + t % TSR_PAGE_TOKENS / BytePages::kTokens * strip.stride;
     }
 
     // Without kRearranges for keys that have been rearranged: for another vector of lanes, or by rearrange(). Asks for
@@ -363,20 +363,20 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         unrolled<kTile>([&](auto i) { Isa::store(scores + i * stride, sums[i]); });
     }
 
-    // A vector of lanes in a chunk.
+    // A vector of lanes in a strip.
     struct LaneWeights {
         const int16_t* pairs;
         int tokens;
         Floats visible, passed, rounded;
     };
-    // Tokens of a chunk that lie before the window of each lane.
+    // Tokens of a strip that lie before the window of each lane.
     static Floats passed(const Weights& weights, int v) noexcept {
         if (!weights.limits) return Isa::zero();
         const Floats limits = Isa::to_floats(Isa::load_sums(weights.limits + v * kLanes));
         return Isa::maximum(Isa::subtract(limits, Isa::splat(static_cast<float>(weights.limit_of_first))), Isa::zero());
     }
 
-    // The scales of a block, the same for all lanes of a chunk. None is negative.
+    // The scales of a block, the same for all lanes of a strip. None is negative.
     struct Scales {
         float largest;  // leaves out those that are no numbers
         bool alike;     // one byte holds the product of weight and scale as well as it holds the weight
@@ -410,7 +410,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     template <bool kAll, int kBytes>
     static void weigh(const LaneWeights& lanes, const float* scales, Floats largest, uint8_t* to) noexcept {
         const Floats factor = Isa::divide(Isa::splat(kLargestRatio), largest);
-        alignas(64) int16_t of_tokens[kChunk];
+        alignas(64) int16_t of_tokens[kStrip];
         if constexpr (kAll) {
             for (int t = 0; t < lanes.tokens; t += kLanes)
                 Isa::to_int16(of_tokens + t, Isa::multiply(Isa::load(scales + t), factor));
@@ -481,7 +481,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                     Ints w[kBytes];
                     unrolled<kBytes>([&](auto b) { w[b] = Isa::load_bytes(weights + 4 * b * kLanes); });
                     unrolled<R>([&](auto i) { Isa::template accumulate_bytes<kBytes>(sums[i], w, codes + 4 * i); });
-                    Isa::prefetch(codes + 4 * R);  // of the next tile: a chunk's do not fit into the first cache
+                    Isa::prefetch(codes + 4 * R);  // of the next tile: a strip's do not fit into the first cache
                     codes += stride;
                     weights += 4 * kBytes * kLanes;
                 });

@@ -18,21 +18,21 @@ struct ByteOperands {
     static constexpr int kBlock = 32;  // elements with one scale
 
     static constexpr int kTile = 8;  // keys that are multiplied together
-    // More than a chunk's, or blocks would be 512 bytes apart and fall into few sets of the first cache.
-    static constexpr int kScalesOfBlock = kChunk + 16;
+    // More than a strip's, or blocks would be 512 bytes apart and fall into few sets of the first cache.
+    static constexpr int kScalesOfBlock = kStrip + 16;
 
-    struct Chunk {
-        const int8_t* codes[kChunk / TSR_PAGE_TOKENS];  // of each page, as BytePages has them
+    struct Strip {
+        const int8_t* codes[kStrip / TSR_PAGE_TOKENS];  // of each page, as BytePages has them
         int64_t stride;                                 // of four tokens in them
         float* scales;                                  // [elements / kBlock][kScalesOfBlock]
         uint8_t* tile;  // [elements / kBlock][kTile / 4][kBlock / 4][token 4][element 4]: keys' codes plus 128
     };
     // With room for so many tokens in `tile`: tiles of kTile one behind another.
-    static Chunk take_chunk(Arena& arena, const HeadShape& shape, int tile_tokens = kTile) noexcept {
-        Chunk chunk{};
-        chunk.scales = arena.take<float>(shape.padded_key() / kBlock * int64_t{kScalesOfBlock});
-        chunk.tile = arena.take<uint8_t>(int64_t{shape.padded_key()} * tile_tokens);
-        return chunk;
+    static Strip take_strip(Arena& arena, const HeadShape& shape, int tile_tokens = kTile) noexcept {
+        Strip strip{};
+        strip.scales = arena.take<float>(shape.padded_key() / kBlock * int64_t{kScalesOfBlock});
+        strip.tile = arena.take<uint8_t>(int64_t{shape.padded_key()} * tile_tokens);
+        return strip;
     }
 
     // Of each vector of lanes in turn.
@@ -51,22 +51,22 @@ struct ByteOperands {
     }
 
     struct Weights {
-        float* scores;   // [kChunk + kChunkPadding][lanes]
-        int16_t* pairs;  // [vectors][kChunk / 2][lanes of a vector][2]: weights, 32767 for one
-        float* visible;  // [lanes]: tokens of the chunk that each may see
+        float* scores;   // [kStrip + kStripPadding][lanes]
+        int16_t* pairs;  // [vectors][kStrip / 2][lanes of a vector][2]: weights, 32767 for one
+        float* visible;  // [lanes]: tokens of the strip that each may see
         float* rounded;  // [lanes]: half a unit of a weight's high byte where that is all of the weight, else 0
-        uint8_t* bytes;  // [kChunk / 4][1 or 2][lanes of a vector][4]: a vector's weights for one block
-        // With a window: the last token that each lane sees, and which lane's first one is the chunk's first.
+        uint8_t* bytes;  // [kStrip / 4][1 or 2][lanes of a vector][4]: a vector's weights for one block
+        // With a window: the last token that each lane sees, and which lane's first one is the strip's first.
         const int32_t* limits;
         int32_t limit_of_first;
     };
     static Weights take_weights(Arena& arena) noexcept {
         Weights weights{};
-        weights.scores = arena.take<float>((kChunk + kChunkPadding) * int64_t{kPanel});
-        weights.pairs = arena.take<int16_t>(kChunk * int64_t{kPanel});
+        weights.scores = arena.take<float>((kStrip + kStripPadding) * int64_t{kPanel});
+        weights.pairs = arena.take<int16_t>(kStrip * int64_t{kPanel});
         weights.visible = arena.take<float>(kPanel);
         weights.rounded = arena.take<float>(kPanel);
-        weights.bytes = arena.take<uint8_t>(kChunk * int64_t{2 * kLanes});
+        weights.bytes = arena.take<uint8_t>(kStrip * int64_t{2 * kLanes});
         return weights;
     }
 };

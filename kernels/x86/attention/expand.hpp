@@ -23,19 +23,19 @@ struct Expand {
         load_weights<Arithmetic>(o, scratch, head, scratch.projections);
     }
 
-    static void chunk(const Operands& o, Scratch<Arithmetic>& scratch, const Slice& s, int32_t first,
+    static void strip(const Operands& o, Scratch<Arithmetic>& scratch, const Slice& s, int32_t first,
                       int tokens) noexcept {
         if (kTakesBytes && o.has_byte_pages())
             project_bytes(o, scratch, s, first, tokens);
         else
             project(o, scratch, s, first, tokens);
-        const char *keys[kChunk], *values[kChunk];
+        const char *keys[kStrip], *values[kStrip];
         for (int t = 0; t < tokens; ++t) {
             keys[t] = reinterpret_cast<const char*>(scratch.keys + t * scratch.key_stride);
             values[t] = reinterpret_cast<const char*>(scratch.values + t * scratch.value_stride);
         }
-        Arithmetic::load_keys(scratch.chunk, o.shape(), TSR_TYPE_F32, keys, 0, 0, tokens, 0);
-        Arithmetic::load_values(scratch.chunk, o.shape(), TSR_TYPE_F32, values, 0, tokens);
+        Arithmetic::load_keys(scratch.strip, o.shape(), TSR_TYPE_F32, keys, 0, 0, tokens, 0);
+        Arithmetic::load_values(scratch.strip, o.shape(), TSR_TYPE_F32, values, 0, tokens);
     }
 
   private:
@@ -68,7 +68,7 @@ struct Expand {
         load(o.wv, o.state().wv, o.shape().value, scratch.value_panels);
     }
 
-    // scores(panel, to, stride): the products of each panel of weights with the latent rows of a chunk.
+    // scores(panel, to, stride): the products of each panel of weights with the latent rows of a strip.
     template <class Scores>
     static void multiply(const Scratch<Arithmetic>& scratch, Scores&& scores) noexcept {
         for (int i = 0; i < scratch.key_panels; ++i) scores(i, scratch.keys + i * kPanel, scratch.key_stride);
@@ -82,7 +82,7 @@ struct Expand {
         const Problem& problem = o.problem();
         const HeadShape latent = problem.latent_shape();
         const tsr_type type = o.k.tensor->type;
-        const char* rows[kChunk];
+        const char* rows[kStrip];
         if (o.has_int16_pages()) {
             Load<Isa, Arithmetic>::int16_keys(o, scratch.latents, latent, s, first, tokens);
         } else {

@@ -1,4 +1,4 @@
-// Attention of up to four lanes over one chunk, in f32 along the rows: a single token of a model whose heads have keys
+// Attention of up to four lanes over one strip, in f32 along the rows: a single token of a model whose heads have keys
 // of their own, or nearly so. A panel would leave most of its lanes idle; this code is bound by reading the cache.
 #pragma once
 

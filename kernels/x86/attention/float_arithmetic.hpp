@@ -25,8 +25,8 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
     using Operands = FloatOperands<Isa::kLanes>;
     using Operands::kLanes;
     using Operands::kPanel;
-    using typename Operands::Chunk;
     using typename Operands::Queries;
+    using typename Operands::Strip;
     using typename Operands::Weights;
     using Floats = typename Isa::Floats;
 
@@ -34,18 +34,18 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
         decode_elements(type, row, first, count, to);
         std::fill(to + count, to + padded, 0.0f);
     }
-    static void load_keys(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
+    static void load_keys(const Strip& strip, const HeadShape& shape, tsr_type type, const char* const* rows,
                           int64_t first, int t, int count, int) noexcept {
         for (int i = 0; i < count; ++i) {
             load_row(type, rows[i], first, shape.key, shape.padded_key(),
-                     chunk.keys + int64_t{t + i} * shape.padded_key());
+                     strip.keys + int64_t{t + i} * shape.padded_key());
         }
     }
-    static void values_of_keys(const Chunk&, const HeadShape&, int, int, int) noexcept {}  // they are the keys
-    static void load_values(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
+    static void values_of_keys(const Strip&, const HeadShape&, int, int, int) noexcept {}  // they are the keys
+    static void load_values(const Strip& strip, const HeadShape& shape, tsr_type type, const char* const* rows,
                             int64_t first, int tokens) noexcept {
         for (int t = 0; t < tokens; ++t) {
-            load_row(type, rows[t], first, shape.value, shape.padded_value(), chunk.values + t * chunk.value_stride);
+            load_row(type, rows[t], first, shape.value, shape.padded_value(), strip.values + t * strip.value_stride);
         }
     }
 
@@ -75,18 +75,18 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
 
     // Keys stay where they are: the value may be a part of them.
     template <int V, class Asks>
-    static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t, int count, int,
+    static void scores(const Queries& queries, const Strip& strip, const HeadShape& shape, int t, int count, int,
                        float* scores, int64_t stride, Asks&& asks) noexcept {
         for (const int end = t + count; t < end; t += kTileRows<V>) {
             const Lines lines = asks.lines(shape.padded_key() / kStepsPerLine<V * kTileRows<V>>);
             key_tile<V, kTileRows<V>, std::remove_cvref_t<Asks>::kAsks>(
-                queries.numbers, chunk.keys + int64_t{t} * shape.padded_key(), shape.padded_key(), scores + t * stride,
+                queries.numbers, strip.keys + int64_t{t} * shape.padded_key(), shape.padded_key(), scores + t * stride,
                 stride, lines);
         }
     }
 
     template <int V>
-    static void softmax(const Weights& weights, const Chunk&, int tokens, float* top, float* sum,
+    static void softmax(const Weights& weights, const Strip&, int tokens, float* top, float* sum,
                         float* step) noexcept {
         for (int v = 0; v < V; ++v) {
             softmax_f32<Isa>(weights.scores + v * kLanes, V * kLanes, tokens, top + v * kLanes, sum + v * kLanes);
@@ -95,7 +95,7 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
     }
 
     template <int V, class Asks>
-    static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
+    static void add_values(const Weights& weights, const Strip& strip, const HeadShape& shape, int tokens, bool first,
                            const float* /*step*/, const float* correction, const float* share, float* out,
                            Asks&& asks) noexcept {
         constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
@@ -103,10 +103,10 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
         const int n = shape.padded_value();
         int d = 0;
         for (; d + kRows <= n; d += kRows) {
-            add_value_tile<V, kRows>(weights, chunk, d, tokens, first, correction, share, out, asks);
+            add_value_tile<V, kRows>(weights, strip, d, tokens, first, correction, share, out, asks);
         }
         for (; d < n; d += kRest) {
-            add_value_tile<V, kRest>(weights, chunk, d, tokens, first, correction, share, out, asks);
+            add_value_tile<V, kRest>(weights, strip, d, tokens, first, correction, share, out, asks);
         }
     }
 
@@ -136,26 +136,26 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
     }
 
     template <int V, int R, class Asks>
-    static void add_value_tile(const Weights& weights, const Chunk& chunk, int d, int tokens, bool first,
+    static void add_value_tile(const Weights& weights, const Strip& strip, int d, int tokens, bool first,
                                const float* correction, const float* share, float* out, Asks& asks) noexcept {
         const Lines lines = asks.lines(tokens / kStepsPerLine<R * V>);
-        value_tile<V, R, Asks::kAsks>(weights, chunk, d, tokens, first, correction, share, out, lines);
+        value_tile<V, R, Asks::kAsks>(weights, strip, d, tokens, first, correction, share, out, lines);
     }
 
     template <int V, int R, bool kAsks>
-    [[gnu::noinline, gnu::flatten]] static void value_tile(const Weights& weights, const Chunk& chunk, int d,
+    [[gnu::noinline, gnu::flatten]] static void value_tile(const Weights& weights, const Strip& strip, int d,
                                                            int tokens, bool first, const float* correction,
                                                            const float* share, float* out, Lines lines) noexcept {
         Floats sums[R][V];
         unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero(); }); });
-        const float* values = chunk.values + d;
+        const float* values = strip.values + d;
         const float* w = weights.scores;
         take_steps<Isa, kAsks, R * V>(
             tokens, lines, [&]() __attribute__((always_inline)) {
                 Floats lanes[V];
                 unrolled<V>([&](auto v) { lanes[v] = Isa::load(w + v * kLanes); });
                 unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], lanes, values + i); });
-                values += chunk.value_stride;
+                values += strip.value_stride;
                 w += V * kLanes;
             });
         out += int64_t{d} * V * kLanes;

@@ -13,22 +13,22 @@ struct FloatOperands {
     static constexpr int kLanes = kVectorLanes;
     static constexpr int kPanel = 2 * kLanes;
 
-    struct Chunk {
-        float* keys;    // [kChunk + kChunkPadding][padded_key]
-        float* values;  // [kChunk][value_stride]; keys if the value is a prefix of the key
+    struct Strip {
+        float* keys;    // [kStrip + kStripPadding][padded_key]
+        float* values;  // [kStrip][value_stride]; keys if the value is a prefix of the key
         int64_t value_stride;
     };
-    static Chunk take_chunk(Arena& arena, const HeadShape& shape) noexcept {
-        Chunk chunk{};
-        chunk.keys = arena.take<float>((kChunk + kChunkPadding) * int64_t{shape.padded_key()});
-        chunk.values = shape.prefix ? chunk.keys : nullptr;
-        chunk.value_stride = shape.padded_key();
+    static Strip take_strip(Arena& arena, const HeadShape& shape) noexcept {
+        Strip strip{};
+        strip.keys = arena.take<float>((kStrip + kStripPadding) * int64_t{shape.padded_key()});
+        strip.values = shape.prefix ? strip.keys : nullptr;
+        strip.value_stride = shape.padded_key();
         if (!shape.prefix) {
             // A cache line more: neighbouring rows must not fall into the same sets of the first cache.
-            chunk.value_stride = shape.padded_value() + 16;
-            chunk.values = arena.take<float>(kChunk * chunk.value_stride);
+            strip.value_stride = shape.padded_value() + 16;
+            strip.values = arena.take<float>(kStrip * strip.value_stride);
         }
-        return chunk;
+        return strip;
     }
 
     struct Queries {
@@ -39,10 +39,10 @@ struct FloatOperands {
     }
 
     struct Weights {
-        float* scores;  // [kChunk + kChunkPadding][lanes]; weights after softmax
+        float* scores;  // [kStrip + kStripPadding][lanes]; weights after softmax
     };
     static Weights take_weights(Arena& arena) noexcept {
-        return {arena.take<float>((kChunk + kChunkPadding) * int64_t{kPanel})};
+        return {arena.take<float>((kStrip + kStripPadding) * int64_t{kPanel})};
     }
 };
 

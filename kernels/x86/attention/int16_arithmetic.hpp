@@ -1,7 +1,7 @@
 // Attention in 16-bit integers: keys, values and weights become int16, products are summed in 32 bits.
 //
 // Each part of a cached row has a scale by which its largest magnitude is 127 * 64 = 8128. A query (and the weights of
-// a chunk) is scaled so that the sum of its magnitudes stays below 2^31 / 8128: no sum can overflow, whatever the cache
+// a strip) is scaled so that the sum of its magnitudes stays below 2^31 / 8128: no sum can overflow, whatever the cache
 // holds. That leaves 13 bits to a key or value and 12 to 16 bits to a query or weight.
 #pragma once
 
@@ -30,8 +30,8 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     using Operands::kLanes;
     using Operands::kPanel;
     using Operands::value_stride;
-    using typename Operands::Chunk;
     using typename Operands::Queries;
+    using typename Operands::Strip;
     using typename Operands::ValueRows;
     using typename Operands::Weights;
     using Floats = typename Isa::Floats;
@@ -48,61 +48,61 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
 
     // ---- loading ----
 
-    // Keys of tokens t .. t + count of a chunk: elements first .. first + shape.key of each of rows[0 .. count), to the
+    // Keys of tokens t .. t + count of a strip: elements first .. first + shape.key of each of rows[0 .. count), to the
     // rows of `keys` from `slot` on.
-    static void load_keys(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
+    static void load_keys(const Strip& strip, const HeadShape& shape, tsr_type type, const char* const* rows,
                           int64_t first, int t, int count, int slot) noexcept {
-        int16_t* keys = chunk.keys + int64_t{slot} * shape.padded_key();
+        int16_t* keys = strip.keys + int64_t{slot} * shape.padded_key();
         for (int part = 0; part < shape.parts(); ++part) {
             const int begin = shape.part_begin(part);
             const int elements = (part + 1 < shape.parts() ? shape.first_part : shape.key) - begin;
             with_source(type, first + begin, elements, shape.part_end(part) - begin, [&](const auto& source) {
                 load_rows(
-                    source, rows, count, chunk.key_scales[part] + t,
+                    source, rows, count, strip.key_scales[part] + t,
                     [&](int i) { return keys + int64_t{i} * shape.padded_key() + begin; }, [](int) {});
             });
         }
     }
     // The same from rows in int16; take_scales() takes their scales.
-    static void take_keys(const Chunk& chunk, const HeadShape& shape, const int16_t* const* rows, int t,
+    static void take_keys(const Strip& strip, const HeadShape& shape, const int16_t* const* rows, int t,
                           int count) noexcept {
-        int16_t* keys = chunk.keys + int64_t{t} * shape.padded_key();
+        int16_t* keys = strip.keys + int64_t{t} * shape.padded_key();
         for (int i = 0; i < count; ++i) std::copy_n(rows[i], shape.key, keys + int64_t{i} * shape.padded_key());
     }
-    // Values of tokens t .. t + count of a chunk (t even) that are a prefix of rows in int16, `stride` elements apart.
-    // An odd count ends the chunk.
-    static void values_of_rows(const Chunk& chunk, const HeadShape& shape, const int16_t* rows, int64_t stride, int t,
+    // Values of tokens t .. t + count of a strip (t even) that are a prefix of rows in int16, `stride` elements apart.
+    // An odd count ends the strip.
+    static void values_of_rows(const Strip& strip, const HeadShape& shape, const int16_t* rows, int64_t stride, int t,
                                int count) noexcept {
         for (int i = 0; i < count; i += 2) {
             const int16_t* row = rows + i * stride;
-            pair_values(chunk, shape, t + i, row, i + 1 < count ? row + stride : nullptr);
+            pair_values(strip, shape, t + i, row, i + 1 < count ? row + stride : nullptr);
         }
     }
-    // The same of keys of the chunk, from row `slot` on.
-    static void values_of_keys(const Chunk& chunk, const HeadShape& shape, int t, int count, int slot) noexcept {
+    // The same of keys of the strip, from row `slot` on.
+    static void values_of_keys(const Strip& strip, const HeadShape& shape, int t, int count, int slot) noexcept {
         const int64_t stride = shape.padded_key();
-        values_of_rows(chunk, shape, chunk.keys + slot * stride, stride, t, count);
+        values_of_rows(strip, shape, strip.keys + slot * stride, stride, t, count);
     }
     // Scales of the first `count` rows of a page.
-    static void take_scales(const Chunk& chunk, const HeadShape& shape, const Int16Pages& pages, const char* page,
+    static void take_scales(const Strip& strip, const HeadShape& shape, const Int16Pages& pages, const char* page,
                             int t, int count) noexcept {
         for (int part = 0; part < shape.parts(); ++part)
-            std::copy_n(pages.scales(page, part), count, chunk.key_scales[part] + t);
+            std::copy_n(pages.scales(page, part), count, strip.key_scales[part] + t);
     }
 
-    // Values of all `tokens` of a chunk, where they are not a prefix of the keys.
-    static void load_values(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
+    // Values of all `tokens` of a strip, where they are not a prefix of the keys.
+    static void load_values(const Strip& strip, const HeadShape& shape, tsr_type type, const char* const* rows,
                             int64_t first, int tokens) noexcept {
-        int16_t* even = chunk.value_rows;
+        int16_t* even = strip.value_rows;
         int16_t* odd = even + shape.padded_value();
         with_source(type, first, shape.value, shape.padded_value(), [&](const auto& source) {
             load_rows(
-                source, rows, tokens, chunk.value_scales, [&](int t) { return t % 2 == 0 ? even : odd; },
+                source, rows, tokens, strip.value_scales, [&](int t) { return t % 2 == 0 ? even : odd; },
                 [&](int t) {
                     if (t % 2 == 1)
-                        pair_values(chunk, shape, t - 1, even, odd);
+                        pair_values(strip, shape, t - 1, even, odd);
                     else if (t + 1 == tokens)
-                        pair_values(chunk, shape, t, even, nullptr);
+                        pair_values(strip, shape, t, even, nullptr);
                 });
         });
     }
@@ -150,7 +150,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
 
     // ---- arithmetic ----
 
-    // Tokens of one register tile of V vectors of lanes; what is left of a chunk is computed by a tile of a multiple of
+    // Tokens of one register tile of V vectors of lanes; what is left of a strip is computed by a tile of a multiple of
     // kRestRows.
     template <int V>
     static constexpr int kTileRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
@@ -160,26 +160,26 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     // scores[t * stride + lane] = query of the lane times key of token t, for `count` tokens from t on (and some past
     // them), whose keys are in the rows from `slot` on.
     template <int V, class Asks>
-    static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t, int count, int slot,
+    static void scores(const Queries& queries, const Strip& strip, const HeadShape& shape, int t, int count, int slot,
                        float* scores, int64_t stride, Asks&& asks) noexcept {
         for (const int end = t + count; t < end; t += kTileRows<V>, slot += kTileRows<V>) {
             for (int part = 0; part < shape.parts(); ++part) {
-                KeyTile tile = key_tile_of<V>(queries, chunk, shape, part, t);
-                tile.keys = chunk.keys + int64_t{slot} * shape.padded_key() + shape.part_begin(part);
+                KeyTile tile = key_tile_of<V>(queries, strip, shape, part, t);
+                tile.keys = strip.keys + int64_t{slot} * shape.padded_key() + shape.part_begin(part);
                 run_key_tile<V>(tile, end - t, part, scores + t * stride, stride, asks);
             }
         }
     }
 
-    // The same for the first `count` rows of a page in int16, whose scales chunk.key_scales has from t on; no row past
+    // The same for the first `count` rows of a page in int16, whose scales strip.key_scales has from t on; no row past
     // the page is read.
     template <int V, class Asks>
-    static void scores_of_page(const Queries& queries, const Chunk& chunk, const HeadShape& shape, const int16_t* rows,
+    static void scores_of_page(const Queries& queries, const Strip& strip, const HeadShape& shape, const int16_t* rows,
                                int t, int count, float* scores, int64_t stride, Asks&& asks) noexcept {
         static_assert(TSR_PAGE_TOKENS % kRestRows<V> == 0);
         for (int i = 0; i < count; i += kTileRows<V>) {
             for (int part = 0; part < shape.parts(); ++part) {
-                KeyTile tile = key_tile_of<V>(queries, chunk, shape, part, t + i);
+                KeyTile tile = key_tile_of<V>(queries, strip, shape, part, t + i);
                 tile.keys = rows + int64_t{i} * shape.padded_key() + shape.part_begin(part);
                 run_key_tile<V>(tile, count - i, part, scores + (t + i) * stride, stride, asks);
             }
@@ -189,7 +189,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     // Scores to weights. top[lane], sum[lane]: the largest score and the sum of exp(score - top); step[lane]: the
     // value of a weight of one.
     template <int V>
-    static void softmax(const Weights& weights, const Chunk& chunk, int tokens, float* top, float* sum,
+    static void softmax(const Weights& weights, const Strip& strip, int tokens, float* top, float* sum,
                         float* step) noexcept {
         constexpr int kWidth = V * kLanes;
         for (int v = 0; v < V; ++v) {
@@ -203,7 +203,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
                 const Floats score = Isa::load(x + t * kWidth);
                 const Floats e = exp_not_positive<Isa>(Isa::subtract(score, highest));
                 const Floats w = Isa::where_not_less(score, Isa::splat(kHidden / 2),
-                                                     Isa::multiply(e, Isa::broadcast(chunk.value_scales + t)));
+                                                     Isa::multiply(e, Isa::broadcast(strip.value_scales + t)));
                 total = Isa::add(total, e);
                 none = Isa::fma(score, Isa::zero(), none);
                 weighted = Isa::add(weighted, w);
@@ -226,18 +226,18 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     // out[d][lane] = out * correction + weighted sum of values * step * share, by lane; without what out holds if
     // `first`.
     template <int V, class Asks>
-    static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
+    static void add_values(const Weights& weights, const Strip& strip, const HeadShape& shape, int tokens, bool first,
                            const float* step, const float* correction, const float* share, float* out,
                            Asks&& asks) noexcept {
         const int n = shape.padded_value();
         const int64_t stride = value_stride(shape);
         int d = 0;
         for (; d + kTileRows<V> <= n; d += kTileRows<V>) {
-            add_value_tile<V, kTileRows<V>>(weights, chunk, stride, d, tokens, first, step, correction, share, out,
+            add_value_tile<V, kTileRows<V>>(weights, strip, stride, d, tokens, first, step, correction, share, out,
                                             asks);
         }
         for (; d < n; d += kRestRows<V>) {
-            add_value_tile<V, kRestRows<V>>(weights, chunk, stride, d, tokens, first, step, correction, share, out,
+            add_value_tile<V, kRestRows<V>>(weights, strip, stride, d, tokens, first, step, correction, share, out,
                                             asks);
         }
     }
@@ -412,10 +412,10 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
 
     // Values of token t (even) and the one after it; nullptr: there is none. Its weight is zero, and its value must be
     // zero too.
-    static void pair_values(const Chunk& chunk, const HeadShape& shape, int t, const int16_t* row,
+    static void pair_values(const Strip& strip, const HeadShape& shape, int t, const int16_t* row,
                             const int16_t* next) noexcept {
         alignas(64) static constexpr int16_t kZeros[32] = {};
-        int16_t* pairs = chunk.values + t / 2 * value_stride(shape);
+        int16_t* pairs = strip.values + t / 2 * value_stride(shape);
         const int elements = shape.padded_value();  // not read again after each store
         for (int d = 0; d < elements; d += 32) Isa::interleave(row + d, next ? next + d : kZeros, pairs + 2 * d);
     }
@@ -431,14 +431,14 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
 
     // All but its keys.
     template <int V>
-    static KeyTile key_tile_of(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int part,
+    static KeyTile key_tile_of(const Queries& queries, const Strip& strip, const HeadShape& shape, int part,
                                int t) noexcept {
         KeyTile tile{};
         const int begin = shape.part_begin(part);
         tile.queries = queries.values + int64_t{begin} * V * kLanes;
         tile.query_scales = queries.scales[part];
         tile.key_stride = shape.padded_key();
-        tile.key_scales = chunk.key_scales[part] + t;
+        tile.key_scales = strip.key_scales[part] + t;
         tile.pairs = (shape.part_end(part) - begin) / 2;
         return tile;
     }
@@ -528,21 +528,21 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     }
 
     template <int V, int R, class Asks>
-    static void add_value_tile(const Weights& weights, const Chunk& chunk, int64_t stride, int d, int tokens,
+    static void add_value_tile(const Weights& weights, const Strip& strip, int64_t stride, int d, int tokens,
                                bool first, const float* step, const float* correction, const float* share, float* out,
                                Asks& asks) noexcept {
         const Lines lines = asks.lines((tokens + 1) / 2 / kStepsPerLine<R * V>);
-        value_tile<V, R, Asks::kAsks>(weights, chunk, stride, d, tokens, first, step, correction, share, out, lines);
+        value_tile<V, R, Asks::kAsks>(weights, strip, stride, d, tokens, first, step, correction, share, out, lines);
     }
 
     template <int V, int R, bool kAsks>
-    [[gnu::noinline, gnu::flatten]] static void value_tile(const Weights& weights, const Chunk& chunk, int64_t stride,
+    [[gnu::noinline, gnu::flatten]] static void value_tile(const Weights& weights, const Strip& strip, int64_t stride,
                                                            int d, int tokens, bool first, const float* step,
                                                            const float* correction, const float* share, float* out,
                                                            Lines lines) noexcept {
         Ints sums[R][V];
         unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero_ints(); }); });
-        const int16_t* values = chunk.values + 2 * d;
+        const int16_t* values = strip.values + 2 * d;
         const int16_t* pairs = weights.values;
         take_steps<Isa, kAsks, R * V>((tokens + 1) / 2, lines, [&]() __attribute__((always_inline)) {
             Ints w[V];

@@ -16,29 +16,29 @@ struct Int16Operands {
     static constexpr int kLanes = kVectorLanes;
     static constexpr int kPanel = 2 * kLanes;  // lanes of a full panel
 
-    // Tokens of a chunk. Written by one worker, for itself.
-    struct Chunk {
-        int16_t* keys;         // [kChunk + kChunkPadding][padded_key], order of Isa::place_of
-        int16_t* values;       // [kChunk / 2][value_stride], of which [padded_value][2], order of Isa::pair_place_of
+    // Tokens of a strip. Written by one worker, for itself.
+    struct Strip {
+        int16_t* keys;         // [kStrip + kStripPadding][padded_key], order of Isa::place_of
+        int16_t* values;       // [kStrip / 2][value_stride], of which [padded_value][2], order of Isa::pair_place_of
         int16_t* value_rows;   // [2][padded_value]: the last two values while values are a cache of their own
-        float* key_scales[2];  // [kChunk + kChunkPadding], of each part
-        float* value_scales;   // [kChunk]; key_scales[0] if the value is a prefix of the key
+        float* key_scales[2];  // [kStrip + kStripPadding], of each part
+        float* value_scales;   // [kStrip]; key_scales[0] if the value is a prefix of the key
     };
     // A cache line more than the pairs need: neighbouring rows must not fall into the same sets of the first cache.
     static int64_t value_stride(const HeadShape& shape) noexcept { return 2 * int64_t{shape.padded_value()} + 32; }
-    static Chunk take_chunk(Arena& arena, const HeadShape& shape) noexcept {
-        Chunk chunk{};
-        chunk.keys = arena.take<int16_t>((kChunk + kChunkPadding) * int64_t{shape.padded_key()});
-        chunk.values = arena.take<int16_t>(kChunk / 2 * value_stride(shape));
-        chunk.key_scales[0] = arena.take<float>(kChunk + kChunkPadding);
-        chunk.key_scales[1] = arena.take<float>(kChunk + kChunkPadding);
+    static Strip take_strip(Arena& arena, const HeadShape& shape) noexcept {
+        Strip strip{};
+        strip.keys = arena.take<int16_t>((kStrip + kStripPadding) * int64_t{shape.padded_key()});
+        strip.values = arena.take<int16_t>(kStrip / 2 * value_stride(shape));
+        strip.key_scales[0] = arena.take<float>(kStrip + kStripPadding);
+        strip.key_scales[1] = arena.take<float>(kStrip + kStripPadding);
         if (shape.prefix) {
-            chunk.value_scales = chunk.key_scales[0];
+            strip.value_scales = strip.key_scales[0];
         } else {
-            chunk.value_rows = arena.take<int16_t>(2 * int64_t{shape.padded_value()});
-            chunk.value_scales = arena.take<float>(kChunk);
+            strip.value_rows = arena.take<int16_t>(2 * int64_t{shape.padded_value()});
+            strip.value_scales = arena.take<float>(kStrip);
         }
-        return chunk;
+        return strip;
     }
 
     // Queries of a panel, or rows of a weight that are multiplied with cached rows as queries are.
@@ -54,22 +54,22 @@ struct Int16Operands {
         return queries;
     }
 
-    // Values of a chunk that are the first elements of rows in int16: runs of TSR_PAGE_TOKENS rows, `stride` elements
+    // Values of a strip that are the first elements of rows in int16: runs of TSR_PAGE_TOKENS rows, `stride` elements
     // apart. After an odd number of tokens there is one more row, which may hold anything.
     struct ValueRows {
-        const int16_t* runs[kChunk / TSR_PAGE_TOKENS];
+        const int16_t* runs[kStrip / TSR_PAGE_TOKENS];
         int64_t stride;
     };
 
-    // What the lanes of a panel make of a chunk.
+    // What the lanes of a panel make of a strip.
     struct Weights {
-        float* scores;    // [kChunk + kChunkPadding][lanes]
-        int16_t* values;  // [kChunk / 2][lanes][2]
+        float* scores;    // [kStrip + kStripPadding][lanes]
+        int16_t* values;  // [kStrip / 2][lanes][2]
     };
     static Weights take_weights(Arena& arena) noexcept {
         Weights weights{};
-        weights.scores = arena.take<float>((kChunk + kChunkPadding) * int64_t{kPanel});
-        weights.values = arena.take<int16_t>(kChunk * int64_t{kPanel});
+        weights.scores = arena.take<float>((kStrip + kStripPadding) * int64_t{kPanel});
+        weights.values = arena.take<int16_t>(kStrip * int64_t{kPanel});
         return weights;
     }
 };

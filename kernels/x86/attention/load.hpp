@@ -1,4 +1,4 @@
-// From q to a panel's queries, and from cached rows to chunks of keys and values.
+// From q to a panel's queries, and from cached rows to strips of keys and values.
 #pragma once
 
 #include "../kit.hpp"
@@ -44,35 +44,35 @@ struct Load {
                      int tokens) noexcept {
         const HeadShape& shape = o.shape();
         if (o.has_int16_pages()) {
-            int16_keys(o, scratch.chunk, shape, s, first, tokens);
+            int16_keys(o, scratch.strip, shape, s, first, tokens);
         } else {
-            const char* rows[kChunk] = {};
+            const char* rows[kStrip] = {};
             o.find_rows(o.k, s, first, tokens, rows);
             prefetch_part(o.k, rows, tokens, int64_t{key} * shape.key, shape.key);
-            Arithmetic::load_keys(scratch.chunk, shape, o.k.tensor->type, rows, int64_t{key} * shape.key, 0, tokens, 0);
+            Arithmetic::load_keys(scratch.strip, shape, o.k.tensor->type, rows, int64_t{key} * shape.key, 0, tokens, 0);
         }
-        if (shape.prefix) Arithmetic::values_of_keys(scratch.chunk, shape, 0, tokens, 0);
+        if (shape.prefix) Arithmetic::values_of_keys(scratch.strip, shape, 0, tokens, 0);
     }
 
     // Keys (of `shape`: all elements of a cached row, or the first part) from int16 pages.
-    static void int16_keys(const Operands& o, const typename Arithmetic::Chunk& chunk, const HeadShape& shape,
+    static void int16_keys(const Operands& o, const typename Arithmetic::Strip& strip, const HeadShape& shape,
                            const Slice& s, int32_t first, int tokens) noexcept {
         if constexpr (Arithmetic::kInt16Pages) {
-            const int16_t* rows[kChunk];
+            const int16_t* rows[kStrip];
             for (int t = 0; t < tokens; ++t) rows[t] = o.int16_row(s, first + t);
-            Arithmetic::take_keys(chunk, shape, rows, 0, tokens);
+            Arithmetic::take_keys(strip, shape, rows, 0, tokens);
             for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
-                Arithmetic::take_scales(chunk, shape, o.int16_pages, o.page_of_token(s, first + t), t,
+                Arithmetic::take_scales(strip, shape, o.int16_pages, o.page_of_token(s, first + t), t,
                                         std::min<int>(TSR_PAGE_TOKENS, tokens - t));
             }
         }
     }
 
     // Keys and values from byte pages.
-    static void byte_pages(const Operands& o, typename Arithmetic::Chunk& chunk, const Slice& s, int32_t first,
+    static void byte_pages(const Operands& o, typename Arithmetic::Strip& strip, const Slice& s, int32_t first,
                            int tokens) noexcept {
         for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS)
-            Arithmetic::take_page(chunk, o.byte_pages, o.page_of_token(s, first + t), t);
+            Arithmetic::take_page(strip, o.byte_pages, o.page_of_token(s, first + t), t);
     }
 
     // Of the plain form; else values are parts of what keys() loaded.
@@ -80,10 +80,10 @@ struct Load {
                        int tokens) noexcept {
         if (o.problem().form != Form::kPlain) return;
         const HeadShape& shape = o.shape();
-        const char* rows[kChunk] = {};
+        const char* rows[kStrip] = {};
         o.find_rows(o.v, s, first, tokens, rows);
         prefetch_part(o.v, rows, tokens, int64_t{key} * shape.value, shape.value);
-        Arithmetic::load_values(scratch.chunk, shape, o.v.tensor->type, rows, int64_t{key} * shape.value, tokens);
+        Arithmetic::load_values(scratch.strip, shape, o.v.tensor->type, rows, int64_t{key} * shape.value, tokens);
     }
 };
 

@@ -1,4 +1,4 @@
-// One run of an attention node: units of work, and the chunks of tokens in each.
+// One run of an attention node: units of work, and the strips of tokens in each.
 #pragma once
 
 #include "../kit.hpp"
@@ -129,14 +129,14 @@ class Run {
 
     // Attends a span. Its result becomes the panels' `group` if it begins that, and is joined to it if not.
     void attend_to_group(const Slice& s, int key, int64_t first, int panels, int span, bool begins) noexcept {
-        // A span of one chunk that the only panel sees is added as a later chunk of a span is: with the same bits, but
+        // A span of one strip that the only panel sees is added as a later strip of a span is: with the same bits, but
         // without a result of its own.
-        const int64_t chunk = spans_.begin(span);
-        const bool adds = !begins && panels == 1 && !s.few && spans_.begin(span + 1) == chunk + 1 &&
-                          chunk * kChunk <= panels_[0].limits[kPanel - 1];
+        const int64_t strip = spans_.begin(span);
+        const bool adds = !begins && panels == 1 && !s.few && spans_.begin(span + 1) == strip + 1 &&
+                          strip * kStrip <= panels_[0].limits[kPanel - 1];
         if (adds) {
             std::swap(panels_[0].out, panels_[0].group);
-            attend_chunks(s, key, 1, span);
+            attend_strips(s, key, 1, span);
             std::swap(panels_[0].out, panels_[0].group);
             return;
         }
@@ -222,21 +222,21 @@ class Run {
             std::fill_n(top_of(panels_[i].out) + kPanel, kPanel, 0.0f);
             panels_[i].empty = true;
         }
-        attend_chunks(s, key, panels, span);
+        attend_strips(s, key, panels, span);
         for (int i = 0; i < panels; ++i) {
             if (panels_[i].empty) std::fill_n(panels_[i].out, Panel<Arithmetic>::result_floats(shape_), 0.0f);
         }
     }
 
-    // Adds the chunks of a span to what the panels' `out` holds.
-    void attend_chunks(const Slice& s, int key, int panels, int span) noexcept {
+    // Adds the strips of a span to what the panels' `out` holds.
+    void attend_strips(const Slice& s, int key, int panels, int span) noexcept {
         const int32_t last = panels_[panels - 1].limits[kPanel - 1];
-        const auto end = static_cast<int>(std::min<int64_t>(spans_.begin(span + 1), s.chunks));
+        const auto end = static_cast<int>(std::min<int64_t>(spans_.begin(span + 1), s.strips));
         const int32_t first_token = first_page_of(panels_[0]);
-        const auto begin = static_cast<int>(std::max<int64_t>(spans_.begin(span), first_token / kChunk));
-        for (int chunk = begin; chunk < end; ++chunk) {
-            const int32_t first = std::max(chunk * kChunk, first_token);
-            const int tokens = std::min((chunk + 1) * kChunk, last + 1) - first;
+        const auto begin = static_cast<int>(std::max<int64_t>(spans_.begin(span), first_token / kStrip));
+        for (int strip = begin; strip < end; ++strip) {
+            const int32_t first = std::max(strip * kStrip, first_token);
+            const int tokens = std::min((strip + 1) * kStrip, last + 1) - first;
             if (tokens <= 0) break;
             if (s.few) {
                 if constexpr (!Arithmetic::kBytePages) attend_few(s, key, panels_[0], first, tokens);
@@ -249,12 +249,12 @@ class Run {
                     attend_alone<1>(s, key, panels_[0], first, tokens);
                 continue;
             }
-            load_chunk(s, key, first, tokens);
+            load_strip(s, key, first, tokens);
             for (int i = 0; i < panels; ++i) {
                 if (panels_[i].vectors == 2)
-                    attend_chunk<2>(panels_[i], first, tokens);
+                    attend_strip<2>(panels_[i], first, tokens);
                 else
-                    attend_chunk<1>(panels_[i], first, tokens);
+                    attend_strip<1>(panels_[i], first, tokens);
             }
         }
     }
@@ -264,46 +264,46 @@ class Run {
         return static_cast<int32_t>(problem_.first_seen(panel.limits[0]) / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS);
     }
 
-    void load_chunk(const Slice& s, int key, int32_t first, int tokens) noexcept {
+    void load_strip(const Slice& s, int key, int32_t first, int tokens) noexcept {
         if constexpr (Arithmetic::kBytePages) {
-            Loads::byte_pages(operands_, scratch_.chunk, s, first, tokens);
+            Loads::byte_pages(operands_, scratch_.strip, s, first, tokens);
         } else {
             if (problem_.form == Form::kProjected)
-                return Expand<Isa, Arithmetic>::chunk(operands_, scratch_, s, first, tokens);
+                return Expand<Isa, Arithmetic>::strip(operands_, scratch_, s, first, tokens);
             Loads::keys(operands_, scratch_, s, key, first, tokens);
             Loads::values(operands_, scratch_, s, key, first, tokens);
         }
     }
 
-    // A chunk for the only panel of a block.
+    // A strip for the only panel of a block.
     template <int V>
     void attend_alone(const Slice& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         if constexpr (Arithmetic::kBytePages) {
-            attend_byte_chunk<V>(s, panel, first, tokens);
+            attend_byte_strip<V>(s, panel, first, tokens);
         } else {
             if constexpr (Arithmetic::kInt16Pages) {
-                if (operands_.has_int16_pages()) return attend_int16_chunk<V>(s, panel, first, tokens);
+                if (operands_.has_int16_pages()) return attend_int16_strip<V>(s, panel, first, tokens);
             }
-            attend_canonical_chunk<V>(s, key, panel, first, tokens);
+            attend_canonical_strip<V>(s, key, panel, first, tokens);
         }
     }
 
     // One panel uses each key once: keys stay in the first-level cache, or where they are multiplied again as values,
-    // in the second-level one. While keys are multiplied, values of the chunk are asked for, and all along keys of the
+    // in the second-level one. While keys are multiplied, values of the strip are asked for, and all along keys of the
     // next one.
     template <int V>
-    void attend_canonical_chunk(const Slice& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+    void attend_canonical_strip(const Slice& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
-        const char* rows[kChunk];
+        const char* rows[kStrip];
         operands_.find_rows(operands_.k, s, first, tokens, rows);
         const Part keys(operands_, operands_.k, s, key, shape_.key);
         const Part values(operands_, operands_.values(), s, key, shape_.value);
-        const int key_lines = keys.lines(kChunk, (kChunk + shape_.padded_value()) / kRows);
+        const int key_lines = keys.lines(kStrip, (kStrip + shape_.padded_value()) / kRows);
         const int value_lines = values.lines(kRows, 1);
         begin_asking(s, key, panel, first, keys, values);
         Asking asks([&](int count) -> Lines {
-            if (keys.contiguous()) return ahead_.lines(first + 2 * kChunk, count, keys);
-            ahead_.template ask<Isa>(first + 2 * kChunk, key_lines, keys);
+            if (keys.contiguous()) return ahead_.lines(first + 2 * kStrip, count, keys);
+            ahead_.template ask<Isa>(first + 2 * kStrip, key_lines, keys);
             return {nullptr, 0};
         });
         const bool keeps = takes_value_rows();
@@ -315,21 +315,21 @@ class Run {
             ahead_.template ask<Isa>(first + t + 2 * kRows, INT_MAX, keys);
             if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
             const int slot = keeps ? t : 0;
-            Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, element, t, count, slot);
-            if (shape_.prefix && !keeps) Arithmetic::values_of_keys(scratch_.chunk, shape_, t, count, slot);
-            Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, slot, scores, V * kLanes,
+            Arithmetic::load_keys(scratch_.strip, shape_, operands_.k.tensor->type, rows + t, element, t, count, slot);
+            if (shape_.prefix && !keeps) Arithmetic::values_of_keys(scratch_.strip, shape_, t, count, slot);
+            Arithmetic::template scores<V>(panel.queries, scratch_.strip, shape_, t, count, slot, scores, V * kLanes,
                                            asks);
         }
         if constexpr (Arithmetic::kValueRows) {
             if (keeps) {
                 typename Arithmetic::ValueRows value_rows{{}, shape_.padded_key()};
-                for (int i = 0; i < kChunk / TSR_PAGE_TOKENS; ++i)
-                    value_rows.runs[i] = scratch_.chunk.keys + int64_t{i} * TSR_PAGE_TOKENS * shape_.padded_key();
+                for (int i = 0; i < kStrip / TSR_PAGE_TOKENS; ++i)
+                    value_rows.runs[i] = scratch_.strip.keys + int64_t{i} * TSR_PAGE_TOKENS * shape_.padded_key();
                 return weigh_rows<V>(panel, value_rows, first, tokens, asks);
             }
         }
         Loads::values(operands_, scratch_, s, key, first, tokens);
-        weigh_chunk<V>(panel, first, tokens, asks);
+        weigh_strip<V>(panel, first, tokens, asks);
     }
 
     // Values are not the first part of keys.
@@ -345,10 +345,10 @@ class Run {
 
     // The same where pages hold int16: keys are multiplied where they lie.
     template <int V>
-    void attend_int16_chunk(const Slice& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+    void attend_int16_strip(const Slice& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         const Int16Pages& pages = operands_.int16_pages;
         const auto row = [&](int32_t token) { return reinterpret_cast<const char*>(operands_.int16_row(s, token)); };
-        Asking asks([&](int count) { return ahead_.lines(first + 2 * kChunk, count, row); });
+        Asking asks([&](int count) { return ahead_.lines(first + 2 * kStrip, count, row); });
         ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, pages.row_bytes());
         typename Arithmetic::ValueRows rows{{}, shape_.padded_key()};
         for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
@@ -356,21 +356,21 @@ class Run {
             const int count = std::min<int>(TSR_PAGE_TOKENS, tokens - t);
             ahead_.template ask<Isa>(first + t + count, INT_MAX, row);
             const int16_t* const run = rows.runs[t / TSR_PAGE_TOKENS] = pages.row(page, 0);
-            Arithmetic::take_scales(scratch_.chunk, shape_, pages, page, t, count);
-            Arithmetic::template scores_of_page<V>(panel.queries, scratch_.chunk, shape_, run, t, count,
+            Arithmetic::take_scales(scratch_.strip, shape_, pages, page, t, count);
+            Arithmetic::template scores_of_page<V>(panel.queries, scratch_.strip, shape_, run, t, count,
                                                    scratch_.weights.scores, V * kLanes, asks);
         }
         if constexpr (Arithmetic::kValueRows) return weigh_rows<V>(panel, rows, first, tokens, asks);
         for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
-            Arithmetic::values_of_rows(scratch_.chunk, shape_, rows.runs[t / TSR_PAGE_TOKENS], rows.stride, t,
+            Arithmetic::values_of_rows(scratch_.strip, shape_, rows.runs[t / TSR_PAGE_TOKENS], rows.stride, t,
                                        std::min<int>(TSR_PAGE_TOKENS, tokens - t));
         }
-        weigh_chunk<V>(panel, first, tokens, asks);
+        weigh_strip<V>(panel, first, tokens, asks);
     }
 
     // The same where pages hold the codes of four tokens side by side.
     template <int V>
-    void attend_byte_chunk(const Slice& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+    void attend_byte_strip(const Slice& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
         const BytePages& pages = operands_.byte_pages;
         // Pages have no rows, but are read from their beginning to their end. Of the last one, which is not full, some
@@ -378,27 +378,27 @@ class Run {
         const auto row = [&](int32_t token) {
             return operands_.page_of_token(s, token) + token % TSR_PAGE_TOKENS * pages.row_bytes();
         };
-        Asking asks([&](int count) { return ahead_.lines(first + 2 * kChunk, count, row); });
+        Asking asks([&](int count) { return ahead_.lines(first + 2 * kStrip, count, row); });
         ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, pages.row_bytes());
         for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
             const int end = std::min<int>(tokens, t + TSR_PAGE_TOKENS);
             ahead_.template ask<Isa>(first + t + kRows, INT_MAX, row);
-            Arithmetic::take_page(scratch_.chunk, pages, operands_.page_of_token(s, first + t), t);
+            Arithmetic::take_page(scratch_.strip, pages, operands_.page_of_token(s, first + t), t);
             for (int tile = t; tile < end; tile += kRows) {
                 // Where nothing was asked for yet: what the next tile needs, which lies behind the scales.
                 ahead_.template ask<Isa>(first + tile + 3 * kRows, INT_MAX, row);
-                Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, tile, kRows, 0,
+                Arithmetic::template scores<V>(panel.queries, scratch_.strip, shape_, tile, kRows, 0,
                                                scratch_.weights.scores, V * kLanes, asks);
             }
         }
-        weigh_chunk<V>(panel, first, tokens, asks);
+        weigh_strip<V>(panel, first, tokens, asks);
     }
 
     // Rows of keys that few lanes ask for before the one that they multiply, where nothing was asked for yet.
     static constexpr int kFewRowsAhead = 8;
 
     // A panel of few lanes, of which none is beyond those of the slice. While keys are multiplied, values of the
-    // chunk are asked for, and while those are added up, keys of the next one.
+    // strip are asked for, and while those are added up, keys of the next one.
     void attend_few(const Slice& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         const int lanes = static_cast<int>(s.lanes);
         const float* queries[Few::kMaxLanes] = {};
@@ -411,7 +411,7 @@ class Run {
         const int key_lines = keys.lines(Few::kStep, Few::column_groups(lanes, shape_.value));
         const int value_lines = values.lines(1, 1);
         begin_asking(s, key, panel, first, keys, values);
-        const char* rows[kChunk];
+        const char* rows[kStrip];
         operands_.find_rows(k, s, first, tokens, rows);
         float* scores = scratch_.weights.scores;
         Few::scores(queries, lanes, problem_.scale, k.tensor->type, rows, int64_t{key} * shape_.key, shape_.key, tokens,
@@ -426,11 +426,11 @@ class Run {
         if (values_apart()) operands_.find_rows(v, s, first, tokens, rows);
         Few::add_values(scores, lanes, v.tensor->type, rows, int64_t{key} * shape_.value, shape_.value, tokens,
                         panel.empty, correction, share, panel.out,
-                        [&] { ahead_.template ask<Isa>(first + 2 * kChunk, key_lines, keys); });
+                        [&] { ahead_.template ask<Isa>(first + 2 * kStrip, key_lines, keys); });
         panel.empty = false;
     }
 
-    // Masks the tokens of a chunk that lanes must not see.
+    // Masks the tokens of a strip that lanes must not see.
     template <int V>
     void hide(const Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         constexpr int kWidth = V * kLanes;
@@ -458,28 +458,28 @@ class Run {
     }
 
     template <int V>
-    void attend_chunk(Panel<Arithmetic>& panel, int32_t first, int chunk_tokens) noexcept {
-        const int tokens = std::min(chunk_tokens, panel.limits[kPanel - 1] + 1 - first);
+    void attend_strip(Panel<Arithmetic>& panel, int32_t first, int strip_tokens) noexcept {
+        const int tokens = std::min(strip_tokens, panel.limits[kPanel - 1] + 1 - first);
         if (tokens <= 0 || first + tokens <= problem_.first_seen(panel.limits[0])) return;
-        Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, 0, tokens, 0, scratch_.weights.scores,
+        Arithmetic::template scores<V>(panel.queries, scratch_.strip, shape_, 0, tokens, 0, scratch_.weights.scores,
                                        V * kLanes, NoAsking());
-        weigh_chunk<V>(panel, first, tokens, NoAsking());
+        weigh_strip<V>(panel, first, tokens, NoAsking());
     }
 
-    // From the scores of a chunk to the panel's result. add(step, correction, share) adds up the values.
+    // From the scores of a strip to the panel's result. add(step, correction, share) adds up the values.
     template <int V, class Add>
     void weigh(Panel<Arithmetic>& panel, int32_t first, int tokens, Add&& add) noexcept {
         hide<V>(panel, first, tokens);
         alignas(64) float top[kPanel], sum[kPanel], step[kPanel], correction[kPanel], share[kPanel];
-        Arithmetic::template softmax<V>(scratch_.weights, scratch_.chunk, tokens, top, sum, step);
+        Arithmetic::template softmax<V>(scratch_.weights, scratch_.strip, tokens, top, sum, step);
         Merges::template lanes<V>(top_of(panel.out), top, sum, correction, share);
         add(step, correction, share);
         panel.empty = false;
     }
     template <int V, class Asks>
-    void weigh_chunk(Panel<Arithmetic>& panel, int32_t first, int tokens, Asks&& asks) noexcept {
+    void weigh_strip(Panel<Arithmetic>& panel, int32_t first, int tokens, Asks&& asks) noexcept {
         weigh<V>(panel, first, tokens, [&](const float* step, const float* correction, const float* share) {
-            Arithmetic::template add_values<V>(scratch_.weights, scratch_.chunk, shape_, tokens, panel.empty, step,
+            Arithmetic::template add_values<V>(scratch_.weights, scratch_.strip, shape_, tokens, panel.empty, step,
                                                correction, share, panel.out, asks);
         });
     }

@@ -1,6 +1,6 @@
 // Sizes that the attention algorithms share.
 //
-// A *lane* is one query: a (row, head) pair. A *panel* is up to two vectors of lanes that read the same keys. A *chunk*
+// A *lane* is one query: a (row, head) pair. A *panel* is up to two vectors of lanes that read the same keys. A *strip*
 // is 128 cached tokens of one sequence; what must be converted is converted once for all panels of a unit of work.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace tessera::x86::attention {
 
-inline constexpr int kChunk = 128;
-// Tiles of rows may run past the last token of a chunk; what they compute there is never read.
-inline constexpr int kChunkPadding = 16;
+inline constexpr int kStrip = 128;
+// Tiles of rows may run past the last token of a strip; what they compute there is never read.
+inline constexpr int kStripPadding = 16;
 // Query heads of a key up to which attention runs in f32 along canonical rows (few_lanes.hpp).
 inline constexpr int kFewLanes = 4;
 // The score of a token that a lane must not see.

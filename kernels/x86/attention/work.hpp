@@ -36,7 +36,7 @@ struct PackedRows {
     int group_rows = 1;
 };
 
-// Where the tokens of any sequence are cut into spans: after every `unit` chunks for the first 32 spans, and then 16
+// Where the tokens of any sequence are cut into spans: after every `unit` strips for the first 32 spans, and then 16
 // times between a number of tokens and its double: a worker that takes the last one delays the others by no more.
 class Spans {
   public:
@@ -44,21 +44,21 @@ class Spans {
         : unit_(static_cast<int64_t>(std::bit_ceil(static_cast<unsigned>(std::clamp(problem.key_units, 1, 16))))),
           whole_(problem.form == Form::kProjected) {}
 
-    // The first chunk of a span.
+    // The first strip of a span.
     int64_t begin(int64_t span) const noexcept {
         if (whole_) return span == 0 ? 0 : INT32_MAX;
         if (span < 32) return unit_ * span;
         const int64_t doubled = span / 16 - 1;
         return (unit_ << doubled) * (16 + span % 16);
     }
-    // Of so many chunks that follow each other anywhere.
-    int most(int64_t chunks) const noexcept { return whole_ ? 1 : static_cast<int>((chunks - 1) / unit_) + 2; }
-    // Of the span with that chunk.
-    int with(int64_t chunk) const noexcept { return count(chunk + 1) - 1; }
-    // Of so many chunks.
-    int count(int64_t chunks) const noexcept {
+    // Of so many strips that follow each other anywhere.
+    int most(int64_t strips) const noexcept { return whole_ ? 1 : static_cast<int>((strips - 1) / unit_) + 2; }
+    // Of the span with that strip.
+    int with(int64_t strip) const noexcept { return count(strip + 1) - 1; }
+    // Of so many strips.
+    int count(int64_t strips) const noexcept {
         int spans = 1;
-        while (begin(spans) < chunks) ++spans;
+        while (begin(spans) < strips) ++spans;
         return spans;
     }
 
@@ -102,7 +102,7 @@ struct Result {
     bool by_lane;
 };
 
-// Scratch of a panel that outlives a chunk.
+// Scratch of a panel that outlives a strip.
 template <class Arithmetic>
 struct Panel {
     typename Arithmetic::Queries queries;
@@ -112,7 +112,7 @@ struct Panel {
     int32_t* limits;  // [lanes]: last token that the lane sees; ascending
     int lanes;        // in use
     int vectors;      // of them
-    bool empty;       // no chunk of this span yet
+    bool empty;       // no strip of this span yet
 
     static Panel take(Arena& arena, const Problem& problem) noexcept {
         const HeadShape& shape = problem.shape;
@@ -140,24 +140,24 @@ struct Panel {
 template <class Arithmetic>
 struct Scratch {
     using Bytes = ByteOperands<Arithmetic::kLanes>;
-    typename Arithmetic::Chunk chunk;
+    typename Arithmetic::Strip strip;
     typename Arithmetic::Weights weights;
     // The rest is for the projected form. Latent rows, and the weights of a head as queries over them:
-    typename Arithmetic::Chunk latents;
+    typename Arithmetic::Strip latents;
     typename Arithmetic::Queries* projections;
     // or, over byte pages, these instead:
-    typename Bytes::Chunk byte_latents;
+    typename Bytes::Strip byte_latents;
     typename Bytes::Queries* byte_projections;
     char* group_rows;    // [kMaximumGroupRows] canonical rows of a weight
     float* weight_rows;  // [lanes][padded latent]
-    float* keys;         // [kChunk + kChunkPadding][key_stride]
-    float* values;       // [kChunk + kChunkPadding][value_stride]
+    float* keys;         // [kStrip + kStripPadding][key_stride]
+    float* values;       // [kStrip + kStripPadding][value_stride]
     int key_panels = 0, value_panels = 0;
     int64_t key_stride = 0, value_stride = 0;
 
     static Scratch take(Arena& arena, const Problem& problem) noexcept {
         Scratch s{};
-        s.chunk = Arithmetic::take_chunk(arena, problem.shape);
+        s.strip = Arithmetic::take_strip(arena, problem.shape);
         s.weights = Arithmetic::take_weights(arena);
         if (problem.form != Form::kProjected) return s;
         constexpr int kPanel = Arithmetic::kPanel;
@@ -168,13 +168,13 @@ struct Scratch {
         const int latent = problem.latent_shape().padded_key();
         s.group_rows = arena.take<char>(kMaximumGroupRows * problem.weight_row_bytes);
         s.weight_rows = arena.take<float>(int64_t{kPanel} * latent);
-        s.keys = arena.take<float>((kChunk + kChunkPadding) * s.key_stride);
-        s.values = arena.take<float>((kChunk + kChunkPadding) * s.value_stride);
+        s.keys = arena.take<float>((kStrip + kStripPadding) * s.key_stride);
+        s.values = arena.take<float>((kStrip + kStripPadding) * s.value_stride);
         if (problem.byte_pages) {
-            s.byte_latents = Bytes::take_chunk(arena, problem.row_shape(), kChunk);
+            s.byte_latents = Bytes::take_strip(arena, problem.row_shape(), kStrip);
             s.byte_projections = take_panels<Bytes>(arena, s.key_panels + s.value_panels, latent);
         } else {
-            s.latents = Arithmetic::take_chunk(arena, problem.latent_shape());
+            s.latents = Arithmetic::take_strip(arena, problem.latent_shape());
             s.projections = take_panels<Arithmetic>(arena, s.key_panels + s.value_panels, latent);
         }
         return s;
@@ -205,7 +205,7 @@ int64_t worker_bytes(const Problem& problem, int panels) noexcept {
 // does not fit.
 template <class Arithmetic>
 Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& minimum_bytes) noexcept {
-    // Panels of a block stay in the second-level cache beside a chunk; expanded keys are worth more rows.
+    // Panels of a block stay in the second-level cache beside a strip; expanded keys are worth more rows.
     constexpr int64_t kBlockBytes = 384 << 10, kProjectedBlockBytes = 512 << 10;
     constexpr int64_t kRowsWithSlots = 4;  // at most
     Budget budget;
@@ -230,9 +230,9 @@ Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& mi
     if (merges) {
         const int64_t panels_of_row = (problem.group + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
         const Spans cuts(problem);
-        int64_t spans = cuts.count((problem.max_tokens + kChunk - 1) / kChunk);
+        int64_t spans = cuts.count((problem.max_tokens + kStrip - 1) / kStrip);
         if (problem.window > 0)
-            spans = std::min<int64_t>(spans, cuts.most((problem.window + kFewRows + kChunk - 1) / kChunk + 1));
+            spans = std::min<int64_t>(spans, cuts.most((problem.window + kFewRows + kStrip - 1) / kStrip + 1));
         slots_of_row = panels_of_row * problem.key_units * spans;
         const int64_t all = slots_of_row * std::min(kRowsWithSlots, problem.max_rows);
         budget.slots = static_cast<int>(std::clamp(kWantedSlots, slots_of_row, all));
@@ -261,7 +261,7 @@ struct Slice {
     int blocks, block_panels;
     int32_t first_token;        // of the first page with a token that any of the rows sees
     int first_span, spans_end;  // with that token, and past the last one
-    int chunks;
+    int strips;
     int first_slot;  // -1: its spans are not spread over units
     bool few;        // computed by FewLanes
     int64_t tokens() const noexcept { return int64_t{first_position} + (end - begin); }
@@ -309,13 +309,13 @@ class Slices {
         s.first_position = positions_[s.begin];
         s.lanes = int64_t{s.end - s.begin} * problem_->group;
         s.panels = (s.lanes + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
-        s.chunks = static_cast<int>((s.tokens() + kChunk - 1) / kChunk);
+        s.strips = static_cast<int>((s.tokens() + kStrip - 1) / kStrip);
         const int64_t all = s.panels * problem_->key_units;
         s.first_token =
             static_cast<int32_t>(problem_->first_seen(s.first_position) / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS);
         const Spans cuts(*problem_);
-        s.spans_end = cuts.count(s.chunks);
-        s.first_span = s.first_token == 0 ? 0 : cuts.with(s.first_token / kChunk);
+        s.spans_end = cuts.count(s.strips);
+        s.first_span = s.first_token == 0 ? 0 : cuts.with(s.first_token / kStrip);
         const int64_t spans = s.spans();
         s.first_slot = -1;
         if (spans > 1 && slots_used_ + all * spans <= budget_->slots) {

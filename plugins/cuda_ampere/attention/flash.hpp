@@ -77,9 +77,9 @@ class Flash {
             const int row = (group_ * kTiles + t) * 16 + lane_ % 16;
             SIMT_UNROLL
             for (int i = 0; i < Tile::kSteps; ++i) {
-                const int chunk = ((i * kColumns + column_) * 2 + lane_ / 16) ^ row % 8;
+                const int vector = ((i * kColumns + column_) * 2 + lane_ / 16) ^ row % 8;
                 uint32_t q[4];
-                ldmatrix_x4(q, memory_ + Tile::kConverted + row * (Tile::kDk * 2) + chunk * 16);
+                ldmatrix_x4(q, memory_ + Tile::kConverted + row * (Tile::kDk * 2) + vector * 16);
                 if (i < Tile::kQInRegisters) {
                     SIMT_UNROLL
                     for (int e = 0; e < 4; ++e) queries_[t][i < Tile::kQInRegisters ? i : 0][e] = q[e];
@@ -213,9 +213,9 @@ class Flash {
                 for (int e = 0; e < 4; ++e) scores[t][n][e] = 0;
             }
         }
-        const int row = lane_ % 8 + lane_ / 16 * 8, chunk = column_ * 2 + lane_ / 8 % 2;
+        const int row = lane_ % 8 + lane_ / 16 * 8, vector = column_ * 2 + lane_ / 8 % 2;
         const unsigned char* from = stage + row * (Tile::kDk * 2);
-        const int low = (chunk ^ row % 8) * 16;
+        const int low = (vector ^ row % 8) * 16;
         SIMT_UNROLL
         for (int i = 0; i < Tile::kSteps; ++i) {
             uint32_t q[kTiles][4];
@@ -229,7 +229,7 @@ class Flash {
                     q[t][0] = v.x, q[t][1] = v.y, q[t][2] = v.z, q[t][3] = v.w;
                 }
             }
-            // Of chunk i * 2 * kColumns + chunk.
+            // Of vector i * 2 * kColumns + vector.
             const int place = (low ^ i * 2 * kColumns % 8 * 16) + i * 2 * kColumns / 8 * 128;
             SIMT_UNROLL
             for (int n = 0; n < kScoreTiles; n += 2) {
@@ -248,7 +248,7 @@ class Flash {
     SIMT_DEVICE void multiply_values(const unsigned char* stage, const uint32_t (&weights)[kTiles][kTokens / 16][4]) {
         using namespace simt;
         constexpr int kRow = (Tile::kPrefix ? Tile::kDk : Tile::kDv) * 2;
-        // Chunks column_ * kOutputs + n + lane_ / 16.
+        // Vectors column_ * kOutputs + n + lane_ / 16.
         constexpr int kAligned = Tile::kOutputs % 8 == 0 ? 8 : Tile::kOutputs;
         const int first = column_ * Tile::kOutputs;
         const unsigned char* from = stage + (Tile::kPrefix ? 0 : Tile::kKeyBytes) + lane_ % 16 * kRow + first / 8 * 128;
@@ -410,7 +410,7 @@ class Flash {
                 maxima_[t][h] = largest;
                 const float low = exp2f(own[t][2 * h] - base), high = exp2f(own[t][2 * h + 1] - base);
                 sums_[t][h] = sums_[t][h] * factors[h] + (low + high);
-                *reinterpret_cast<uint32_t*>(shared_weights + m * (kTokens * 2) + weight_chunk(column_, m) * 16 +
+                *reinterpret_cast<uint32_t*>(shared_weights + m * (kTokens * 2) + weight_vector(column_, m) * 16 +
                                              lane_ % 4 * 4) = pack<Element>(low, high);
             }
             rescale(t, factors);
@@ -422,14 +422,14 @@ class Flash {
             SIMT_UNROLL
             for (int k = 0; k < kTokens / 16; ++k) {
                 ldmatrix_x4(weights[t][k],
-                            shared_weights + m * (kTokens * 2) + weight_chunk(k * 2 + lane_ / 16, m) * 16);
+                            shared_weights + m * (kTokens * 2) + weight_vector(k * 2 + lane_ / 16, m) * 16);
             }
         }
     }
-    // Where a chunk of a row of weights lies, for ldmatrix to meet no conflicts: rows have 64 bytes.
-    SIMT_DEVICE static int weight_chunk(int chunk, int row) {
+    // Where a vector of a row of weights lies, for ldmatrix to meet no conflicts: rows have 64 bytes.
+    SIMT_DEVICE static int weight_vector(int vector, int row) {
         static_assert(!Tile::kScattered || (kTokens == 32 && kColumns == 4));
-        return chunk ^ row / 2 % 4;
+        return vector ^ row / 2 % 4;
     }
 
     SIMT_DEVICE void rescale(int tile, const float (&factors)[2]) {

@@ -1,5 +1,5 @@
 // What attention on tensor cores reads: queries, and tiles of the cache. In shared memory 8 elements of 16 bits are a
-// chunk; chunk c of row r lies at place c ^ (r % 8), so that neither ldmatrix nor the copies meet conflicts of banks.
+// vector; vector c of row r lies at place c ^ (r % 8), so that neither ldmatrix nor the copies meet conflicts of banks.
 #pragma once
 
 #include "../products/decode_f16.hpp"
@@ -65,8 +65,8 @@ SIMT_DEVICE void load_queries(const Attention& p, const FlashRows& rows, FlashRo
             const float down = bits_as<float>(static_cast<uint32_t>(254 - factor) << 23);
             SIMT_UNROLL
             for (int i = 0; i < kPairs; ++i) {
-                const int pair = l + 32 * i, chunk = pair / 4 ^ m % 8;
-                *reinterpret_cast<uint32_t*>(to + m * (Tile::kDk * 2) + chunk * 16 + pair % 4 * 4) =
+                const int pair = l + 32 * i, vector = pair / 4 ^ m % 8;
+                *reinterpret_cast<uint32_t*>(to + m * (Tile::kDk * 2) + vector * 16 + pair % 4 * 4) =
                     pack<Element>(q[r][i].x * up, q[r][i].y * up);
             }
             if (l == 0) row_data[m].scale = p.scale_log2 * down;
@@ -78,7 +78,7 @@ SIMT_DEVICE void load_queries(const Attention& p, const FlashRows& rows, FlashRo
 enum class FlashCache { kDirect, kDecoded };
 
 // Tiles of tokens of one sequence, first to last, each by all threads of the block: a row of the tile by eight of them,
-// which copy neighbouring chunks, or decode neighbouring sub-blocks. Of blocks `load` copies a tile as it is cached,
+// which copy neighbouring vectors, or decode neighbouring sub-blocks. Of blocks `load` copies a tile as it is cached,
 // and `decode` decodes it; of other elements than those of products `decode` reads the cache itself.
 template <class Tile, FlashCache kCache>
 class FlashLoader {

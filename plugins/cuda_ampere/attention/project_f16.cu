@@ -8,7 +8,7 @@ namespace {
 
 using namespace simt;
 
-constexpr int kDepth = 64;  // elements of latent rows that a stage holds: 8 chunks, exchanged as in flash_loads.hpp
+constexpr int kDepth = 64;  // elements of latent rows that a stage holds: 8 vectors, exchanged as in flash_loads.hpp
 constexpr int kStages = 3;
 constexpr int kTileBytes = kPageTokens * kDepth * 2, kStageBytes = 2 * kTileBytes;
 static_assert(kProjectedOutputs == kPageTokens);
@@ -28,13 +28,13 @@ SIMT_DEVICE void load(const Projection& p, const LatentPage& page, int first, in
     if (weight) weights += (int64_t{first + row} * p.latent + depth) * 2;
     SIMT_UNROLL
     for (int i = 0; i < 2; ++i) {
-        const int chunk = part * 2 + i, place = row * (kDepth * 2) + (chunk ^ row % 8) * 16;
-        const bool there = depth + chunk * 8 < p.latent;
-        copy_async16(stage + kTileBytes + place, weights + (weight && there ? chunk * 16 : 0),
+        const int vector = part * 2 + i, place = row * (kDepth * 2) + (vector ^ row % 8) * 16;
+        const bool there = depth + vector * 8 < p.latent;
+        copy_async16(stage + kTileBytes + place, weights + (weight && there ? vector * 16 : 0),
                      weight && there ? 16 : 0);
         if (p.type == TSR_TYPE_F16 && p.aligned) {
             copy_async16(stage + place,
-                         latent && there ? from + (depth + chunk * 8) * 2 : static_cast<const char*>(p.cache),
+                         latent && there ? from + (depth + vector * 8) * 2 : static_cast<const char*>(p.cache),
                          latent && there ? 16 : 0);
         }
     }

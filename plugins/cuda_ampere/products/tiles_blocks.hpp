@@ -58,8 +58,8 @@ struct BlockTile {
     static constexpr int kColumns = kOutputs / kWarpsOfOutputs / 8;  // of a warp, by 8
     using Weights = WeightsOf<kType, kParts, kSplit>;
     using Shared = typename SharedOf<kType, kOutputs, kParts, kSplit>::Type;
-    static constexpr int kChunks = kSegmentBytes / 16;
-    static constexpr int kCopies = (kRows * kChunks + kThreads - 1) / kThreads;  // of a thread, of one row
+    static constexpr int kVectors = kSegmentBytes / 16;
+    static constexpr int kCopies = (kRows * kVectors + kThreads - 1) / kThreads;  // of a thread, of one row
 
     float sums[4][kColumns][4];  // by 16 rows, by 8 outputs, as mma has them
     int begin[4];                // kMagicBits, in registers that stay
@@ -254,8 +254,8 @@ SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
     using Product = BlockTile<kType, kWarpsOfRows, false>;
     using Weights = typename Product::Weights;
     constexpr int kBytesOfBlock = Weights::F::kBlockBytes * (kBlockElements / Weights::F::kBlockElements);
-    constexpr int kRows = Product::kRows, kOutputs = Product::kOutputs, kChunks = Product::kChunks;
-    SIMT_SHARED(UInt4, x_shared, 2 * kRows * kChunks);
+    constexpr int kRows = Product::kRows, kOutputs = Product::kOutputs, kVectors = Product::kVectors;
+    SIMT_SHARED(UInt4, x_shared, 2 * kRows * kVectors);
     SIMT_SHARED(typename Product::Shared, weight_shared, 1);
     SIMT_SHARED(int64_t, targets, kRows);
     SIMT_SHARED(float, row_scales, kRows);
@@ -275,16 +275,16 @@ SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
     // Whole pairs of 16 rows, as products with minimums read them; rows past the last are copies of it.
     const int rows = (tile.count + 31) / 32 * 32;
     constexpr int kThreadsOfX = kTilesThreads / kRows;
-    const int x_row = t / kThreadsOfX, x_chunk = t % kThreadsOfX * Product::kCopies;
+    const int x_row = t / kThreadsOfX, x_vector = t % kThreadsOfX * Product::kCopies;
     const auto* x = at<char>(
-        a.x, row_offset(a, tile, minimum(x_row, tile.count - 1), a.x_numbering, a.x_row, a.x_slot) + 16 * x_chunk);
-    UInt4* const x_to = x_shared + x_row * kChunks + x_chunk;
+        a.x, row_offset(a, tile, minimum(x_row, tile.count - 1), a.x_numbering, a.x_row, a.x_slot) + 16 * x_vector);
+    UInt4* const x_to = x_shared + x_row * kVectors + x_vector;
     const auto copy_x = [&](int segment, int buffer) {
         if (x_row < rows) {
             SIMT_UNROLL
             for (int i = 0; i < Product::kCopies; ++i) {
-                if (kThreadsOfX == 1 || x_chunk + i < kChunks)
-                    copy_async16(x_to + buffer * kRows * kChunks + i, x + segment * kSegmentBytes + 16 * i);
+                if (kThreadsOfX == 1 || x_vector + i < kVectors)
+                    copy_async16(x_to + buffer * kRows * kVectors + i, x + segment * kSegmentBytes + 16 * i);
             }
         }
         copy_async_commit();

@@ -43,11 +43,11 @@ template <bool kBrain>
 SIMT_DEVICE void multiply_tile_half(const Tiles& a) {
     using namespace simt;
     constexpr int kRows = kSmallTile, kOutputs = tile_outputs(TSR_TYPE_F16, kSmallTile), kParts = half_parts(kBrain);
-    constexpr int kChunks =
+    constexpr int kVectors =
         5;  // of 16 bytes of a row in shared memory: 32 elements, and 16 bytes so that the number is odd
     constexpr int kCopies = kRows * 4 * kParts / kTilesThreads;
-    SIMT_SHARED(UInt4, x_shared, 2 * kParts * kRows * kChunks);
-    SIMT_SHARED(UInt4, weight_shared, 2 * kOutputs * kChunks);
+    SIMT_SHARED(UInt4, x_shared, 2 * kParts * kRows * kVectors);
+    SIMT_SHARED(UInt4, weight_shared, 2 * kOutputs * kVectors);
     SIMT_SHARED(int64_t, targets, kRows);
     SIMT_SHARED(float, scales, kRows);
 
@@ -64,16 +64,16 @@ SIMT_DEVICE void multiply_tile_half(const Tiles& a) {
     uint32_t from[kCopies];  // in 16 bytes; rows past the last are copies of it
     SIMT_UNROLL
     for (int i = 0; i < kCopies; ++i) {
-        const int chunk = t + i * kTilesThreads, row = minimum(chunk / (4 * kParts), tile.count - 1);
+        const int vector = t + i * kTilesThreads, row = minimum(vector / (4 * kParts), tile.count - 1);
         from[i] = static_cast<uint32_t>(row_offset(a, tile, row, a.x_numbering, a.x_row, a.x_slot) / 16) +
-                  static_cast<uint32_t>(chunk % (4 * kParts));
+                  static_cast<uint32_t>(vector % (4 * kParts));
     }
     const auto copy_x = [&](int step) {
         const char* x = at<char>(a.x, step * int64_t{64} * kParts);
         SIMT_UNROLL
         for (int i = 0; i < kCopies; ++i) {
-            const int chunk = t + i * kTilesThreads, row = chunk / (4 * kParts), part = chunk / 4 % kParts;
-            copy_async16(x_shared + ((step % 2 * kParts + part) * kRows + row) * kChunks + chunk % 4,
+            const int vector = t + i * kTilesThreads, row = vector / (4 * kParts), part = vector / 4 % kParts;
+            copy_async16(x_shared + ((step % 2 * kParts + part) * kRows + row) * kVectors + vector % 4,
                          x + static_cast<uint64_t>(from[i]) * 16);
         }
         copy_async_commit();
@@ -82,15 +82,15 @@ SIMT_DEVICE void multiply_tile_half(const Tiles& a) {
     WeightHalves ahead;
 
     const int l = static_cast<int>(lane()), column_warp = static_cast<int>(warp()) * 32;
-    const int x_place = l % 16 * kChunks + l / 16,
-              weight_place = (column_warp + l % 8 + l / 16 * 8) * kChunks + l / 8 % 2;
+    const int x_place = l % 16 * kVectors + l / 16,
+              weight_place = (column_warp + l % 8 + l / 16 * 8) * kVectors + l / 8 % 2;
     float sums[4][4][4];
     SIMT_UNROLL
     for (int i = 0; i < 64; ++i) sums[i / 16][i / 4 % 4][i % 4] = 0;
 
     copy_x(0);
     ahead.load(weight, 0, a.k);
-    ahead.store(weight_shared + t * kChunks);
+    ahead.store(weight_shared + t * kVectors);
     for (int step = 0; step < steps; ++step) {
         copy_async_wait<0>();
         sync_block();
@@ -99,15 +99,15 @@ SIMT_DEVICE void multiply_tile_half(const Tiles& a) {
             copy_x(step + 1);
             ahead.load(weight, (step + 1) * kHalvesElements, a.k);
         }
-        const UInt4* x = x_shared + step % 2 * kParts * kRows * kChunks + x_place;
-        const UInt4* w = weight_shared + step % 2 * kOutputs * kChunks + weight_place;
+        const UInt4* x = x_shared + step % 2 * kParts * kRows * kVectors + x_place;
+        const UInt4* w = weight_shared + step % 2 * kOutputs * kVectors + weight_place;
         SIMT_UNROLL
         for (int half = 0; half < 2; ++half) {
             uint32_t b[4][2];
             SIMT_UNROLL
             for (int j = 0; j < 4; j += 2) {
                 uint32_t r[4];
-                ldmatrix_x4(r, w + 8 * j * kChunks + 2 * half);
+                ldmatrix_x4(r, w + 8 * j * kVectors + 2 * half);
                 b[j][0] = r[0], b[j][1] = r[1], b[j + 1][0] = r[2], b[j + 1][1] = r[3];
             }
             SIMT_UNROLL
@@ -116,7 +116,7 @@ SIMT_DEVICE void multiply_tile_half(const Tiles& a) {
                 SIMT_UNROLL
                 for (int part = 0; part < kParts; ++part) {
                     uint32_t r[4];
-                    ldmatrix_x4(r, x + (part * kRows + 16 * i) * kChunks + 2 * half);
+                    ldmatrix_x4(r, x + (part * kRows + 16 * i) * kVectors + 2 * half);
                     SIMT_UNROLL
                     for (int j = 0; j < 4; ++j) {
                         if constexpr (kBrain) {
@@ -128,7 +128,7 @@ SIMT_DEVICE void multiply_tile_half(const Tiles& a) {
                 }
             }
         }
-        if (more) ahead.store(weight_shared + ((step + 1) % 2 * kOutputs + t) * kChunks);
+        if (more) ahead.store(weight_shared + ((step + 1) % 2 * kOutputs + t) * kVectors);
     }
     SIMT_UNROLL
     for (int i = 0; i < 4; ++i) {

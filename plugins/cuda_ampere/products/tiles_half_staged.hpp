@@ -15,7 +15,7 @@ SIMT_DEVICE void multiply_tile_half_staged(const Tiles& a, unsigned char* memory
     constexpr int kOutputs = kStagedOutputs, kParts = half_parts(kBrain);
     constexpr int kColumns = kOutputs / (kWarps / kWarpsOfRows) / 8, kStages = kStagesOfRows;
     // Of 16 bytes of a row in shared memory: 32 elements, and 16 bytes so that the number is odd.
-    constexpr int kChunks = 5, kStage = (kParts * kRows + kOutputs) * kChunks;
+    constexpr int kVectors = 5, kStage = (kParts * kRows + kOutputs) * kVectors;
     constexpr int kCopies = kRows * 4 * kParts / kThreads, kWeightCopies = kOutputs * 4 / kThreads;
     SIMT_SHARED(int64_t, targets, kRows);
     SIMT_SHARED(float, scales, kRows);
@@ -34,9 +34,9 @@ SIMT_DEVICE void multiply_tile_half_staged(const Tiles& a, unsigned char* memory
     uint32_t from[kCopies];  // in 16 bytes; rows past the last are copies of it
     SIMT_UNROLL
     for (int i = 0; i < kCopies; ++i) {
-        const int chunk = t + i * kThreads, row = minimum(chunk / (4 * kParts), tile.count - 1);
+        const int vector = t + i * kThreads, row = minimum(vector / (4 * kParts), tile.count - 1);
         from[i] = static_cast<uint32_t>(row_offset(a, tile, row, a.x_numbering, a.x_row, a.x_slot) / 16) +
-                  static_cast<uint32_t>(chunk % (4 * kParts));
+                  static_cast<uint32_t>(vector % (4 * kParts));
     }
     const char* weights[kWeightCopies];
     SIMT_UNROLL
@@ -51,15 +51,15 @@ SIMT_DEVICE void multiply_tile_half_staged(const Tiles& a, unsigned char* memory
             const char* x = at<char>(a.x, step * int64_t{64} * kParts);
             SIMT_UNROLL
             for (int i = 0; i < kCopies; ++i) {
-                const int chunk = t + i * kThreads, row = chunk / (4 * kParts), part = chunk / 4 % kParts;
-                copy_async16(shared + stage * kStage + (part * kRows + row) * kChunks + chunk % 4,
+                const int vector = t + i * kThreads, row = vector / (4 * kParts), part = vector / 4 % kParts;
+                copy_async16(shared + stage * kStage + (part * kRows + row) * kVectors + vector % 4,
                              x + static_cast<uint64_t>(from[i]) * 16);
             }
             // Zeros past the end.
             const int left = 2 * (a.k - step * kHalvesElements) - t % 4 * 16;
             SIMT_UNROLL
             for (int i = 0; i < kWeightCopies; ++i) {
-                UInt4* to = shared + stage * kStage + (kParts * kRows + t / 4 + i * (kThreads / 4)) * kChunks + t % 4;
+                UInt4* to = shared + stage * kStage + (kParts * kRows + t / 4 + i * (kThreads / 4)) * kVectors + t % 4;
                 const char* weight = weights[i] + (left > 0 ? step * int64_t{64} : 0);
                 if (aligned) {
                     copy_async16(to, weight, left >= 16 ? 16 : maximum(left, 0));
@@ -79,9 +79,9 @@ SIMT_DEVICE void multiply_tile_half_staged(const Tiles& a, unsigned char* memory
 
     const int l = static_cast<int>(lane()), row_warp = static_cast<int>(warp()) % kWarpsOfRows * 64,
               column_warp = static_cast<int>(warp()) / kWarpsOfRows * 8 * kColumns;
-    const UInt4* const x_place = shared + (row_warp + l % 16) * kChunks + l / 16;
+    const UInt4* const x_place = shared + (row_warp + l % 16) * kVectors + l / 16;
     const UInt4* const weight_place =
-        shared + (kParts * kRows + column_warp + l % 8 + l / 16 * 8) * kChunks + l / 8 % 2;
+        shared + (kParts * kRows + column_warp + l % 8 + l / 16 * 8) * kVectors + l / 8 % 2;
     const int count = tile.count - row_warp;
     float sums[4][kColumns][4];
     SIMT_UNROLL
@@ -101,7 +101,7 @@ SIMT_DEVICE void multiply_tile_half_staged(const Tiles& a, unsigned char* memory
             SIMT_UNROLL
             for (int j = 0; j < kColumns; j += 2) {
                 uint32_t r[4];
-                ldmatrix_x4(r, w + 8 * j * kChunks + 2 * half);
+                ldmatrix_x4(r, w + 8 * j * kVectors + 2 * half);
                 b[j][0] = r[0], b[j][1] = r[1], b[j + 1][0] = r[2], b[j + 1][1] = r[3];
             }
             SIMT_UNROLL
@@ -110,7 +110,7 @@ SIMT_DEVICE void multiply_tile_half_staged(const Tiles& a, unsigned char* memory
                 SIMT_UNROLL
                 for (int part = 0; part < kParts; ++part) {
                     uint32_t r[4];
-                    ldmatrix_x4(r, x + (part * kRows + 16 * i) * kChunks + 2 * half);
+                    ldmatrix_x4(r, x + (part * kRows + 16 * i) * kVectors + 2 * half);
                     SIMT_UNROLL
                     for (int j = 0; j < kColumns; ++j) {
                         if constexpr (kBrain) {

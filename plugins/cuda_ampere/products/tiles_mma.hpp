@@ -32,8 +32,8 @@ struct MmaTile {
     static constexpr int kOutputs = tile_outputs(static_cast<tsr_type>(kType), kRows);
     static constexpr int kColumns = kOutputs / kWarpsOfOutputs / 8;  // of a warp, by 8
     static constexpr int kScales = 32 / F::kScaleElements;           // of 32 elements
-    static constexpr int kChunks = kSegmentBytes / 16;
-    static constexpr int kCopies = (kRows * kChunks + kTilesThreads - 1) / kTilesThreads;  // of a thread, of one row
+    static constexpr int kVectors = kSegmentBytes / 16;
+    static constexpr int kCopies = (kRows * kVectors + kTilesThreads - 1) / kTilesThreads;  // of a thread, of one row
     static constexpr int kSubBlocks = kOutputs * 4 / kTilesThreads;  // that a thread decodes in a step
     using Shared = SegmentShared<F, kOutputs>;
 
@@ -153,8 +153,8 @@ SIMT_DEVICE void multiply_tile_mma(const Tiles& a) {
     using namespace simt;
     using Product = MmaTile<kType, kWarpsOfRows>;
     using F = typename Product::F;
-    constexpr int kRows = Product::kRows, kOutputs = Product::kOutputs, kChunks = Product::kChunks;
-    SIMT_SHARED(UInt4, x_shared, 2 * kRows * kChunks);
+    constexpr int kRows = Product::kRows, kOutputs = Product::kOutputs, kVectors = Product::kVectors;
+    SIMT_SHARED(UInt4, x_shared, 2 * kRows * kVectors);
     SIMT_SHARED(typename Product::Shared, weight_shared, 1);
     SIMT_SHARED(int64_t, targets, kRows);
     SIMT_SHARED(int, begin, 4);
@@ -167,17 +167,17 @@ SIMT_DEVICE void multiply_tile_mma(const Tiles& a) {
     if (t < tile.count) targets[t] = row_offset(a, tile, t, a.y_numbering, a.y_row, a.y_slot);
 
     constexpr int kThreadsOfX = kTilesThreads / kRows;
-    const int x_row = t / kThreadsOfX, x_chunk = t % kThreadsOfX * Product::kCopies;
+    const int x_row = t / kThreadsOfX, x_vector = t % kThreadsOfX * Product::kCopies;
     const auto* x = at<char>(
-        a.x, row_offset(a, tile, minimum(x_row, tile.count - 1), a.x_numbering, a.x_row, a.x_slot) + 16 * x_chunk);
-    UInt4* const x_to = x_shared + x_row * kChunks + x_chunk;
+        a.x, row_offset(a, tile, minimum(x_row, tile.count - 1), a.x_numbering, a.x_row, a.x_slot) + 16 * x_vector);
+    UInt4* const x_to = x_shared + x_row * kVectors + x_vector;
     const int steps = static_cast<int>(segments_of(a.k)), sub_blocks = a.k / kSubBlockElements;
     const auto copy_x = [&](int segment, int buffer) {
         if (x_row < rows) {
             SIMT_UNROLL
             for (int i = 0; i < Product::kCopies; ++i) {
-                if (kThreadsOfX == 1 || x_chunk + i < kChunks)
-                    copy_async16(x_to + buffer * kRows * kChunks + i, x + segment * kSegmentBytes + 16 * i);
+                if (kThreadsOfX == 1 || x_vector + i < kVectors)
+                    copy_async16(x_to + buffer * kRows * kVectors + i, x + segment * kSegmentBytes + 16 * i);
             }
         }
         copy_async_commit();

@@ -59,7 +59,7 @@ SIMT_DEVICE void multiply_tile_staged(const Tiles& a, unsigned char* memory) {
     using F = typename Weights::F;
     constexpr auto kStage = weight_stage(static_cast<tsr_type>(kType));
     constexpr int kBytesOfBlock = kStage.bytes, kStride = kStage.stride;
-    constexpr int kRows = Product::kRows, kOutputs = Product::kOutputs, kChunks = Product::kChunks;
+    constexpr int kRows = Product::kRows, kOutputs = Product::kOutputs, kVectors = Product::kVectors;
     constexpr int kThreads = Product::kThreads, kStages = kStagesOfRows;
     static_assert(kStages == kBlockSegments);
     SIMT_SHARED(typename Product::Shared, weight_shared, 1);
@@ -86,15 +86,15 @@ SIMT_DEVICE void multiply_tile_staged(const Tiles& a, unsigned char* memory) {
 
     // Rows past the last are copies of it.
     constexpr int kThreadsOfX = kThreads / kRows;
-    const int x_row = t / kThreadsOfX, x_chunk = t % kThreadsOfX * Product::kCopies;
+    const int x_row = t / kThreadsOfX, x_vector = t % kThreadsOfX * Product::kCopies;
     const auto* x = at<char>(
-        a.x, row_offset(a, tile, minimum(x_row, tile.count - 1), a.x_numbering, a.x_row, a.x_slot) + 16 * x_chunk);
-    UInt4* const x_to = x_shared + x_row * kChunks + x_chunk;
+        a.x, row_offset(a, tile, minimum(x_row, tile.count - 1), a.x_numbering, a.x_row, a.x_slot) + 16 * x_vector);
+    UInt4* const x_to = x_shared + x_row * kVectors + x_vector;
     const auto copy_x = [&](int segment, int stage) {
         SIMT_UNROLL
         for (int i = 0; i < Product::kCopies; ++i) {
-            if (kThreadsOfX == 1 || x_chunk + i < kChunks)
-                copy_async16(x_to + stage * kRows * kChunks + i, x + segment * kSegmentBytes + 16 * i);
+            if (kThreadsOfX == 1 || x_vector + i < kVectors)
+                copy_async16(x_to + stage * kRows * kVectors + i, x + segment * kSegmentBytes + 16 * i);
         }
     };
     sync_block();
@@ -111,7 +111,7 @@ SIMT_DEVICE void multiply_tile_staged(const Tiles& a, unsigned char* memory) {
         const int end = past + minimum(left, kBytesOfBlock) - t % 4 * 16;
         if (F::kBlockElements == kBlockElements || left >= kBytesOfBlock) {
             SIMT_UNROLL
-            for (int i = 0; i < (kStage.chunks + 3) / 4; ++i) {
+            for (int i = 0; i < (kStage.vectors + 3) / 4; ++i) {
                 if (16 * (4 * i + 4) <= kBytesOfBlock) {
                     copy_async16(to + 64 * i, aligned + 64 * i);
                 } else if (end > 64 * i) {
@@ -120,7 +120,7 @@ SIMT_DEVICE void multiply_tile_staged(const Tiles& a, unsigned char* memory) {
             }
         } else {
             SIMT_KEEP_LOOP
-            for (int i = 0; t % 4 + 4 * i < kStage.chunks; ++i)
+            for (int i = 0; t % 4 + 4 * i < kStage.vectors; ++i)
                 copy_async16(to + 64 * i, end > 64 * i ? aligned + 64 * i : from,
                              maximum(minimum(16, end - 64 * i), 0));
         }

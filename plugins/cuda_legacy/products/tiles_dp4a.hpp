@@ -73,10 +73,10 @@ template <int kType>
 SIMT_DEVICE void multiply_tile_dp4a(const Tiles& a) {
     using namespace simt;
     using Product = Dp4aTile<kType>;
-    constexpr int kRows = kPlainTile, kOutputs = kPlainTileOutputs, kChunks = kSegmentBytes / 16;
+    constexpr int kRows = kPlainTile, kOutputs = kPlainTileOutputs, kVectors = kSegmentBytes / 16;
     constexpr int kWeightBytes = Product::Segment::kBytes,
-                  kCopies = (kRows * kChunks + kTilesThreads - 1) / kTilesThreads;
-    SIMT_SHARED(UInt4, x_shared, 2 * kRows * kChunks);
+                  kCopies = (kRows * kVectors + kTilesThreads - 1) / kTilesThreads;
+    SIMT_SHARED(UInt4, x_shared, 2 * kRows * kVectors);
     SIMT_SHARED(UInt4, weight_shared, 2 * kOutputs * kWeightBytes / 16);
     SIMT_SHARED(int64_t, targets, kRows);
 
@@ -89,9 +89,9 @@ SIMT_DEVICE void multiply_tile_dp4a(const Tiles& a) {
     int from[kCopies];  // in 16 bytes; -1: a row of zeros
     SIMT_UNROLL
     for (int i = 0; i < kCopies; ++i) {
-        const int chunk = t + i * kTilesThreads, row = chunk / kChunks;
+        const int vector = t + i * kTilesThreads, row = vector / kVectors;
         from[i] = row < tile.count ? static_cast<int>(row_offset(a, tile, row, a.x_numbering, a.x_row, a.x_slot) / 16) +
-                                         chunk % kChunks
+                                         vector % kVectors
                                    : -1;
     }
     const int steps = static_cast<int>(segments_of(a.k)), sub_blocks = a.k / kSubBlockElements;
@@ -99,16 +99,16 @@ SIMT_DEVICE void multiply_tile_dp4a(const Tiles& a) {
     const auto load_x = [&](int step) {
         SIMT_UNROLL
         for (int i = 0; i < kCopies; ++i) {
-            x_ahead[i] = from[i] < 0
-                             ? UInt4{0, 0, 0, 0}
-                             : load_global<UInt4>(at<char>(a.x, (from[i] + static_cast<int64_t>(step) * kChunks) * 16));
+            x_ahead[i] =
+                from[i] < 0 ? UInt4{0, 0, 0, 0}
+                            : load_global<UInt4>(at<char>(a.x, (from[i] + static_cast<int64_t>(step) * kVectors) * 16));
         }
     };
     const auto store_x = [&](int step) {
         SIMT_UNROLL
         for (int i = 0; i < kCopies; ++i) {
-            const int chunk = t + i * kTilesThreads;
-            if (chunk < kRows * kChunks) x_shared[step % 2 * kRows * kChunks + chunk] = x_ahead[i];
+            const int vector = t + i * kTilesThreads;
+            if (vector < kRows * kVectors) x_shared[step % 2 * kRows * kVectors + vector] = x_ahead[i];
         }
     };
     const int column = t / 2, sub_block = t % 2 * 2;
@@ -138,7 +138,7 @@ SIMT_DEVICE void multiply_tile_dp4a(const Tiles& a) {
             ahead.load(weight, row_scale, step + 1, sub_block, sub_blocks);
         }
         if (busy)
-            product.multiply(reinterpret_cast<const char*>(x_shared + (step % 2 * kRows + first_row) * kChunks),
+            product.multiply(reinterpret_cast<const char*>(x_shared + (step % 2 * kRows + first_row) * kVectors),
                              weight_at(step, my_column));
         if (more) {
             store_x(step + 1);
