@@ -70,15 +70,15 @@ std::string new_id(std::string_view kind) {
     return fmt::format("{}-{:016x}{:08x}", kind, start, ++count);
 }
 
-Answering::Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+Answering::Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
                      size_t prompts)
     : id_(new_id("")),
       created_(std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
                    .count()),
       exchange_(std::move(exchange)),
       model_(std::move(model)),
-      form_(form),
-      choices_(static_cast<uint32_t>(prompts) * form.choices) {}
+      delivery_(delivery),
+      choices_(static_cast<uint32_t>(prompts) * delivery.choices) {}
 
 void Answering::start(std::vector<session::Request> prompts, const ClientLimits& limits, ClientAccounts& accounts) {
     const auto self = shared_from_this();
@@ -97,7 +97,7 @@ void Answering::start(std::vector<session::Request> prompts, const ClientLimits&
     first_seed_ = prompts.front().sampling.seed;
     std::vector<session::Request> requests;
     for (session::Request& prompt : prompts) {
-        for (uint32_t i = 0; i < form_.choices; ++i) {
+        for (uint32_t i = 0; i < delivery_.choices; ++i) {
             session::Request& each = requests.emplace_back(prompt);
             // One of them scores the prompt for all, for which it computes all of it.
             if (i > 0) each.prompt_probabilities.reset();
@@ -108,7 +108,7 @@ void Answering::start(std::vector<session::Request> prompts, const ClientLimits&
         session::Request& each = requests[i];
         each.sampling.seed = seed_of(i);
         each.on_token = [self, i](const session::ShownToken& token, const session::Answer& so_far) {
-            self->on_token(i, token, self->form_.timings ? self->timings_json(so_far) : std::string());
+            self->on_token(i, token, self->delivery_.timings ? self->timings_json(so_far) : std::string());
         };
         each.on_finish = [self, i](const session::Answer& answer) { self->finished(i, answer); };
         if (each.prompt_probabilities) {
@@ -117,7 +117,7 @@ void Answering::start(std::vector<session::Request> prompts, const ClientLimits&
             };
         }
     }
-    if (form_.stream && form_.progress) {
+    if (delivery_.stream && delivery_.progress) {
         requests.front().on_prompt = [self](const session::PromptProgress& progress) {
             std::string told;
             text::JsonWriter json(told);
@@ -137,7 +137,7 @@ void Answering::start(std::vector<session::Request> prompts, const ClientLimits&
             if (gone_) cancel_all();
         }
         // The client learns at once that its request was accepted.
-        if (form_.stream) open();
+        if (delivery_.stream) open();
     } catch (const session::QueueFull& full) {
         ApiError error(429, full.what(), {}, "queue_full");
         error.retry_after = static_cast<unsigned>(std::ceil(full.seconds()));
@@ -202,7 +202,7 @@ void Answering::fail(unsigned status, const std::string& message, std::string_vi
     const ApiError error(status, message, {}, std::string(code));
     exchange_->note(usage_);
     if (ticket_) ticket_->give_back();
-    if (form_.stream) {
+    if (delivery_.stream) {
         send_error(error);
         exchange_->end();
     } else {
@@ -252,7 +252,7 @@ void Answering::ping(std::chrono::steady_clock::duration silence) {
     {
         const std::scoped_lock lock(mutex_);
         const auto now = std::chrono::steady_clock::now();
-        if (!form_.stream || dialect().silence.empty() || now - last_sent_ < silence) return;
+        if (!delivery_.stream || dialect().silence.empty() || now - last_sent_ < silence) return;
         last_sent_ = now;
     }
     exchange_->send(std::string(dialect().silence));

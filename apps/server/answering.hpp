@@ -24,7 +24,7 @@ namespace tessera::server {
 class Answering : public std::enable_shared_from_this<Answering> {
   public:
     // `prompts`: how many of them start() is given.
-    Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+    Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
               size_t prompts = 1);
     virtual ~Answering() = default;
 
@@ -58,19 +58,19 @@ class Answering : public std::enable_shared_from_this<Answering> {
     // What a stream ends with in place of an answer that cannot be completed.
     virtual void send_error(const ApiError& error) { send(dialect().error_json(error)); }
 
-    bool streams() const noexcept { return form_.stream; }
+    bool streams() const noexcept { return delivery_.stream; }
     size_t choices() const noexcept { return choices_; }
-    size_t prompt_of(size_t choice) const noexcept { return choice / form_.choices; }
+    size_t prompt_of(size_t choice) const noexcept { return choice / delivery_.choices; }
     // Of its prompt; the one that scores it, if any does.
-    bool is_first(size_t choice) const noexcept { return choice % form_.choices == 0; }
+    bool is_first(size_t choice) const noexcept { return choice % delivery_.choices == 0; }
     // The choices of one prompt have seeds one after the other.
     uint64_t seed_of(size_t choice) const noexcept {
-        return session::following_seed(first_seed_, choice % form_.choices);
+        return session::following_seed(first_seed_, choice % delivery_.choices);
     }
-    const AnswerForm& form() const noexcept { return form_; }
+    const Delivery& delivery() const noexcept { return delivery_; }
     const ServedModel& model() const noexcept { return *model_; }
     Exchange& exchange() noexcept { return *exchange_; }
-    const Dialect& dialect() const noexcept { return *form_.dialect; }
+    const Dialect& dialect() const noexcept { return *delivery_.dialect; }
     // Begins the stream, once.
     void open();
     // One part of the stream, which begins with the first. `event`: its name, where the dialect has names.
@@ -105,7 +105,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
 
     const std::shared_ptr<Exchange> exchange_;
     const std::shared_ptr<const ServedModel> model_;
-    const AnswerForm form_;
+    const Delivery delivery_;
     Later later_;
     const uint32_t choices_;  // of all prompts
     uint64_t first_seed_ = 0, prompt_tokens_ = 0;

@@ -1,4 +1,4 @@
-// Errors that a client is told, in the form of the OpenAI API.
+// Errors that a client is told, as the OpenAI API has them.
 #pragma once
 
 #include "apps/server/exchange.hpp"

@@ -9,9 +9,9 @@
 namespace tessera::server {
 
 ChatAnswering::ChatAnswering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model,
-                             AnswerForm form, ChatForm chat, std::string_view call_kind)
-    : Answering(std::move(exchange), std::move(model), form), chat_(std::move(chat)), call_kind_(call_kind) {
-    for (uint32_t i = 0; i < form.choices; ++i) choices_.push_back({text::ReplyParser(chat_.syntax)});
+                             Delivery delivery, ChatDelivery chat, std::string_view call_kind)
+    : Answering(std::move(exchange), std::move(model), delivery), chat_(std::move(chat)), call_kind_(call_kind) {
+    for (uint32_t i = 0; i < delivery.choices; ++i) choices_.push_back({text::ReplyParser(chat_.syntax)});
 }
 
 std::string ChatAnswering::Call::arguments_object() const {

@@ -1,4 +1,4 @@
-// Answers to chats: reasoning, content and calls of tools, whatever form they are sent in.
+// Answers to chats: reasoning, content and calls of tools, whatever dialect they are sent in.
 #pragma once
 
 #include "apps/server/answering.hpp"
@@ -17,8 +17,8 @@ namespace tessera::server {
 class ChatAnswering : public Answering {
   public:
     // `call_kind`: what the ids of calls begin with.
-    ChatAnswering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                  ChatForm chat, std::string_view call_kind);
+    ChatAnswering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                  ChatDelivery chat, std::string_view call_kind);
 
     // As of Answering; public so that tests can play the engine.
     void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) final;
@@ -50,14 +50,14 @@ class ChatAnswering : public Answering {
     // The answer that is not streamed.
     virtual std::string whole() = 0;
 
-    const ChatForm& chat() const noexcept { return chat_; }
+    const ChatDelivery& chat() const noexcept { return chat_; }
     Choice& choice(size_t index) noexcept { return choices_[index]; }
     std::vector<Choice>& all_choices() noexcept { return choices_; }
 
   private:
     void take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings = {});
 
-    const ChatForm chat_;
+    const ChatDelivery chat_;
     const std::string call_kind_;
     std::vector<Choice> choices_;
 };

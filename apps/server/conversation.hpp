@@ -1,4 +1,4 @@
-// What a chat asks for, whatever form its request has: each dialect reads its own JSON into this.
+// What a chat asks for, whatever dialect its request has: each dialect reads its own JSON into this.
 #pragma once
 
 #include "apps/server/model_text.hpp"
@@ -46,7 +46,7 @@ struct ToolChoice {
 };
 
 // How the answer to a chat is read and told.
-struct ChatForm {
+struct ChatDelivery {
     text::ReplySyntax syntax;
     std::optional<uint32_t> probabilities;  // each token with so many others
     std::vector<std::string> stops = {};    // that end it, where its dialect tells which of them did
@@ -58,9 +58,9 @@ struct ChatForm {
 };
 
 struct ChatRequest {
-    AnswerForm form;
+    Delivery delivery;
     session::Request request;
-    ChatForm chat;
+    ChatDelivery chat;
 };
 
 // The model's own options, without messages. Throws ApiError(400) for a model that has no template.

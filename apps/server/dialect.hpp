@@ -1,4 +1,4 @@
-// The form in which a client and the server speak: one for each API that clients know.
+// The JSON in which a client and the server speak: one for each API that clients know.
 #pragma once
 
 #include "apps/server/api_error.hpp"
@@ -30,7 +30,7 @@ struct Dialect {
     std::span<const FieldTable* const> (*tables)();
 };
 
-// Of the OpenAI API and llama-server. Errors have its form where nothing says what the client speaks.
+// Of the OpenAI API and llama-server. Errors are its where nothing says what the client speaks.
 extern const Dialect kOpenAi;
 
 // The tables of all dialects that endpoints speak.

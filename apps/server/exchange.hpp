@@ -1,4 +1,4 @@
-// One request and its answer, without HTTP's form.
+// One request and its answer, without HTTP.
 #pragma once
 
 #include <cstdint>

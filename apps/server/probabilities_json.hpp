@@ -1,4 +1,4 @@
-// Log probabilities in the forms of the OpenAI API.
+// Log probabilities as the OpenAI API has them.
 #pragma once
 
 #include "core/session/generation.hpp"

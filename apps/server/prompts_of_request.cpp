@@ -77,10 +77,10 @@ bool shows_control(const Fields& fields) {
 }
 
 std::vector<session::Request> requests_of(const session::Request& request, std::vector<Prompt> prompts,
-                                          const AnswerForm& form) {
-    if (prompts.size() * form.choices > kMaximumChoices)
+                                          const Delivery& delivery) {
+    if (prompts.size() * delivery.choices > kMaximumChoices)
         throw ApiError(400,
-                       fmt::format("n: {} answers to {} prompts; at most {} in all are accepted", form.choices,
+                       fmt::format("n: {} answers to {} prompts; at most {} in all are accepted", delivery.choices,
                                    prompts.size(), kMaximumChoices),
                        "n");
     std::vector<session::Request> requests;

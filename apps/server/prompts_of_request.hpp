@@ -27,6 +27,6 @@ bool shows_control(const Fields& fields);
 
 // `request` for each of the prompts. Throws ApiError(400) for too many answers.
 std::vector<session::Request> requests_of(const session::Request& request, std::vector<Prompt> prompts,
-                                          const AnswerForm& form);
+                                          const Delivery& delivery);
 
 }  // namespace tessera::server

@@ -148,21 +148,21 @@ void read_sampling(const Fields& fields, const ModelText& model, session::Sampli
 
 }  // namespace
 
-AnswerForm read_form(const Fields& fields) {
-    AnswerForm form;
-    form.stream = fields.boolean("stream").value_or(false);
+Delivery read_delivery(const Fields& fields) {
+    Delivery delivery;
+    delivery.stream = fields.boolean("stream").value_or(false);
     if (const json::object* options = fields.object("stream_options")) {
-        if (!form.stream)
+        if (!delivery.stream)
             throw ApiError(400, "stream_options: has a meaning with \"stream\": true alone", "stream_options");
         const Fields given(*options, stream_options_table(), fields.path("stream_options"));
-        form.usage_in_stream = given.boolean("include_usage").value_or(false);
+        delivery.usage_in_stream = given.boolean("include_usage").value_or(false);
         given.check_read();
     }
-    form.progress = fields.boolean("return_progress").value_or(false);
-    form.timings = fields.boolean("timings_per_token").value_or(false) && form.stream;
-    set(form.choices, read_any(fields, {"n", "n_cmpl"},
-                               [&](std::string_view name) { return fields.integer(name, 1, kMaximumChoices); }));
-    return form;
+    delivery.progress = fields.boolean("return_progress").value_or(false);
+    delivery.timings = fields.boolean("timings_per_token").value_or(false) && delivery.stream;
+    set(delivery.choices, read_any(fields, {"n", "n_cmpl"},
+                                   [&](std::string_view name) { return fields.integer(name, 1, kMaximumChoices); }));
+    return delivery;
 }
 
 std::vector<std::string> read_stops(const Fields& fields) {

@@ -17,7 +17,7 @@ namespace tessera::server {
 inline constexpr uint32_t kMaximumChoices = 128;  // of all prompts of a request
 
 // How an answer is to be sent.
-struct AnswerForm {
+struct Delivery {
     bool stream = false;
     bool usage_in_stream = false;  // a last part with the usage
     bool progress = false;         // of the prompt, in a stream
@@ -26,7 +26,7 @@ struct AnswerForm {
     const Dialect* dialect = &kOpenAi;
 };
 
-AnswerForm read_form(const Fields& fields);
+Delivery read_delivery(const Fields& fields);
 
 // The texts that end an answer, none of them empty.
 std::vector<std::string> read_stops(const Fields& fields);

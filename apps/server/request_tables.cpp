@@ -13,7 +13,7 @@ namespace {
 using enum Standing;
 using Rows = std::span<const FieldRow>;
 
-constexpr std::string_view kOneForm = "grammars are written in GBNF: use grammar";
+constexpr std::string_view kOneSyntax = "grammars are written in GBNF: use grammar";
 constexpr std::string_view kAlways = "a grammar holds from the first token of the answer on";
 constexpr std::string_view kNoSampler = "this version has no such sampler";
 constexpr std::string_view kNoBeams = "this version searches no beams";
@@ -103,10 +103,10 @@ constexpr FieldRow kGeneration[] = {
     {"grammar_lazy", kRefused, kAlways},
     {"grammar_triggers", kRefused, kAlways},
     {"preserved_tokens", kRefused, kAlways},
-    {"guided_grammar", kRefused, kOneForm},
+    {"guided_grammar", kRefused, kOneSyntax},
     {"guided_decoding_backend", kHarmless, "llguidance holds answers to their form, whatever is asked for"},
     {"guided_whitespace_pattern", kRefused, "blanks in JSON are few, and not to be chosen"},
-    {"ebnf", kRefused, kOneForm},
+    {"ebnf", kRefused, kOneSyntax},
     {"dynatemp", kRefused, kNoSampler},
     {"smoothing_factor", kRefused, kNoSampler},
     {"skew", kRefused, kNoSampler},

@@ -23,7 +23,7 @@ std::shared_ptr<Answering> answer_chat(const EndpointContext& context, const std
     std::vector<session::Request> prompts;
     prompts.push_back(std::move(read.request));
     return start_answer(context, exchange->request(),
-                        std::make_shared<Answer>(exchange, std::move(model), read.form, std::move(read.chat)),
+                        std::make_shared<Answer>(exchange, std::move(model), read.delivery, std::move(read.chat)),
                         std::move(prompts));
 }
 

@@ -145,7 +145,7 @@ GrammarText answer_grammar(const Body& body) {
 
 GrammarText answer_grammar(const Body& body, const text::ReplySyntax& syntax, const text::Tokenizer& tokenizer) {
     std::string begin;
-    if (syntax.form == text::ReplyForm::kChannels) {
+    if (syntax.framing == text::ReplyFraming::kChannels) {
         begin = channels(body, syntax, tokenizer);
     } else if (!syntax.reasoning) {
         begin = "start: body\n";

@@ -15,7 +15,7 @@ namespace tessera::structure {
 // Rules of a Lark grammar, of which `body` is what an answer is.
 struct Body {
     std::string rules;
-    bool has_header = false;  // ReplyForm::kChannels: it begins with its message's header
+    bool has_header = false;  // ReplyFraming::kChannels: it begins with its message's header
 };
 
 // All throw Error(TSR_INVALID_ARGUMENT) with what cannot be held to.
@@ -31,8 +31,8 @@ Body gbnf_body(std::string_view grammar, const text::Tokenizer& tokenizer);
 
 // The body alone.
 GrammarText answer_grammar(const Body& body);
-// Behind the reasoning with which answers of this form begin, which is free. Throws Error(TSR_UNSUPPORTED) for one that
-// has been begun, and where the vocabulary lacks what the form is written with.
+// Behind the reasoning with which answers of this syntax begin, which is free. Throws Error(TSR_UNSUPPORTED) for one
+// that has been begun, and where the vocabulary lacks what the syntax is written with.
 GrammarText answer_grammar(const Body& body, const text::ReplySyntax& syntax, const text::Tokenizer& tokenizer);
 
 // A text, or a token that is no text, as Lark writes them.

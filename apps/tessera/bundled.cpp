@@ -20,8 +20,8 @@ BundledKnowledge bundled_knowledge() {
     BundledKnowledge knowledge;
     try {
         const auto file = boost::json::parse(read_all(bundled_model().parent_path() / "prompts.json", kMaxBytes));
-        for (const auto& form : file.at("forms").as_array()) {
-            const auto& example = form.at("example").as_array();
+        for (const auto& kind : file.at("forms").as_array()) {
+            const auto& example = kind.at("example").as_array();
             knowledge.questions.emplace_back(example.at(0).as_string());
             if (example.at(0).as_string() == kAboutItself) knowledge.summary = example.at(1).as_string();
         }

@@ -8,7 +8,7 @@ namespace tessera::app {
 
 struct BundledKnowledge {
     std::string summary;                 // one paragraph; empty if the file has none
-    std::vector<std::string> questions;  // an example of each form
+    std::vector<std::string> questions;  // an example of each kind
 };
 
 // Nothing if there is no such file, or one that cannot be read.

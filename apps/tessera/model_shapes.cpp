@@ -29,7 +29,7 @@ const std::map<std::string_view, Weights> kWeights = {{TSR_OP_MATMUL, {1, 2}},  
                                                       {TSR_OP_MOE_FFN, {3, 3}},   {TSR_OP_GET_ROWS, {0, 2}}};
 constexpr std::string_view kPlain[] = {TSR_OP_RMS_NORM, TSR_OP_ADD, TSR_OP_MUL, TSR_OP_SILU_MUL};
 
-// Nothing for nodes of ops that have no shapes, and for forms of an op that shapes do not tell.
+// Nothing for nodes of ops that have no shapes, and for signatures of an op that shapes do not tell.
 std::vector<conformance::Shape> shapes_of(const Graph& graph, const Node& node) {
     conformance::Shape shape;
     shape.op = node.op;
@@ -38,12 +38,12 @@ std::vector<conformance::Shape> shapes_of(const Graph& graph, const Node& node) 
         shape.sizes = {graph.tensor(node.inputs[0]).dims[0]};
         return {shape};
     }
-    const auto form = kWeights.find(node.op);
-    if (form == kWeights.end() || !node.attributes.empty()) return {};
-    for (uint32_t i = form->second.first; i < node.inputs.size(); ++i) {
+    const auto signature = kWeights.find(node.op);
+    if (signature == kWeights.end() || !node.attributes.empty()) return {};
+    for (uint32_t i = signature->second.first; i < node.inputs.size(); ++i) {
         const tsr_tensor& weight = graph.tensor(node.inputs[i]);
         if (weight.role != TSR_ROLE_WEIGHT) break;
-        if (weight.rank != form->second.sizes) return {};
+        if (weight.rank != signature->second.sizes) return {};
         if (shape.types.empty()) {
             shape.sizes.assign(weight.dims, weight.dims + weight.rank);
             if (weight.rank == 3) shape.sizes[2] = std::min(shape.sizes[2], kExperts);

@@ -15,7 +15,7 @@
 namespace tessera::app {
 namespace {
 
-// In other programs' old form of -lv 0 is the default; in the present form 4 and 5 are more verbose than the default.
+// In other programs' old numbering -lv 0 is the default; in the present one 4 and 5 are more verbose than the default.
 constexpr int64_t kVerboseFrom = 4;
 constexpr int kMaxCpus = CPU_SETSIZE;
 

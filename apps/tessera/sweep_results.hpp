@@ -30,7 +30,7 @@ std::string sweep_table_head();
 std::string sweep_table_line(const SweepRow& row);
 std::string sweep_json_line(const SweepRow& row);
 
-// The rows of a file in either form, other lines ignored; the name is that of the file. Throws Error: what
+// The rows of a file of either format, other lines ignored; the name is that of the file. Throws Error: what
 // reading the file throws, and TSR_CORRUPT_DATA if it holds no row.
 SweepResults read_sweep_results(const std::filesystem::path& file);
 

@@ -20,11 +20,11 @@ namespace {
 
 using namespace tessera;
 
-enum class Form { kPlain, kPrefix, kProjected };
+enum class Variant { kPlain, kPrefix, kProjected };
 
 struct Shape {
     const char* name;
-    Form form;
+    Variant variant;
     tsr_type type;
     int heads, kv_heads, dk, dv, latent;
     tsr_type weights;
@@ -35,26 +35,27 @@ constexpr int kUnprojected = 64;           // of a projected key
 constexpr size_t kOthersBytes = 64 << 20;  // what a worker reads between two runs
 
 constexpr Shape kShapes[] = {
-    {"generation, 16 heads of 576/512, f16, 8192", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, 8191, 1},
-    {"generation, 16 heads of 576/512, q8_0, 8192", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, 8191, 1},
-    {"generation, 16 heads of 576/512, f16, 4096", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, 4095, 1},
-    {"generation, 16 heads of 576/512, q8_0, 4096", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, 4095, 1},
-    {"generation, 16 heads of 576/512, bf16, 4096", Form::kPrefix, TSR_TYPE_BF16, 16, 1, 576, 512, 0, 0, 4095, 1},
-    {"generation, 16 heads of 576/512, f32, 4096", Form::kPrefix, TSR_TYPE_F32, 16, 1, 576, 512, 0, 0, 4095, 1},
-    {"generation, 16 heads of 576/512, q8_0, 300", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, 299, 1},
-    {"generation, 128 heads of 576/512, f16, 4096", Form::kPrefix, TSR_TYPE_F16, 128, 1, 576, 512, 0, 0, 4095, 1},
-    {"prompt of 128, 16 heads of 576/512, f16", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, 0, 128},
-    {"prompt of 512, projected by q4_0, f16", Form::kProjected, TSR_TYPE_F16, 16, 1, 192, 128, 512, TSR_TYPE_Q4_0, 0,
+    {"generation, 16 heads of 576/512, f16, 8192", Variant::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, 8191, 1},
+    {"generation, 16 heads of 576/512, q8_0, 8192", Variant::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, 8191, 1},
+    {"generation, 16 heads of 576/512, f16, 4096", Variant::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, 4095, 1},
+    {"generation, 16 heads of 576/512, q8_0, 4096", Variant::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, 4095, 1},
+    {"generation, 16 heads of 576/512, bf16, 4096", Variant::kPrefix, TSR_TYPE_BF16, 16, 1, 576, 512, 0, 0, 4095, 1},
+    {"generation, 16 heads of 576/512, f32, 4096", Variant::kPrefix, TSR_TYPE_F32, 16, 1, 576, 512, 0, 0, 4095, 1},
+    {"generation, 16 heads of 576/512, q8_0, 300", Variant::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, 299, 1},
+    {"generation, 128 heads of 576/512, f16, 4096", Variant::kPrefix, TSR_TYPE_F16, 128, 1, 576, 512, 0, 0, 4095, 1},
+    {"prompt of 128, 16 heads of 576/512, f16", Variant::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, 0, 128},
+    {"prompt of 512, projected by q4_0, f16", Variant::kProjected, TSR_TYPE_F16, 16, 1, 192, 128, 512, TSR_TYPE_Q4_0, 0,
      512},
-    {"prompt of 512 at 4096, projected by q4_0, f16", Form::kProjected, TSR_TYPE_F16, 16, 1, 192, 128, 512,
+    {"prompt of 512 at 4096, projected by q4_0, f16", Variant::kProjected, TSR_TYPE_F16, 16, 1, 192, 128, 512,
      TSR_TYPE_Q4_0, 4096, 512},
-    {"prompt of 512 at 4096, projected by q4_0, q8_0", Form::kProjected, TSR_TYPE_Q8_0, 16, 1, 192, 128, 512,
+    {"prompt of 512 at 4096, projected by q4_0, q8_0", Variant::kProjected, TSR_TYPE_Q8_0, 16, 1, 192, 128, 512,
      TSR_TYPE_Q4_0, 4096, 512},
-    {"prompt of 512 at 2048, 16 heads of 192/128, f16", Form::kPlain, TSR_TYPE_F16, 16, 16, 192, 128, 0, 0, 2048, 512},
-    {"generation, 16 heads of 192/128, f16, 4096", Form::kPlain, TSR_TYPE_F16, 16, 16, 192, 128, 0, 0, 4095, 1},
-    {"generation, 32 heads over 8 of 128, f16, 4096", Form::kPlain, TSR_TYPE_F16, 32, 8, 128, 128, 0, 0, 4095, 1},
-    {"generation, 32 heads over 4 of 128, f16, 4096", Form::kPlain, TSR_TYPE_F16, 32, 4, 128, 128, 0, 0, 4095, 1},
-    {"prompt of 512 at 2048, 32 heads over 8, f16", Form::kPlain, TSR_TYPE_F16, 32, 8, 128, 128, 0, 0, 2048, 512},
+    {"prompt of 512 at 2048, 16 heads of 192/128, f16", Variant::kPlain, TSR_TYPE_F16, 16, 16, 192, 128, 0, 0, 2048,
+     512},
+    {"generation, 16 heads of 192/128, f16, 4096", Variant::kPlain, TSR_TYPE_F16, 16, 16, 192, 128, 0, 0, 4095, 1},
+    {"generation, 32 heads over 8 of 128, f16, 4096", Variant::kPlain, TSR_TYPE_F16, 32, 8, 128, 128, 0, 0, 4095, 1},
+    {"generation, 32 heads over 4 of 128, f16, 4096", Variant::kPlain, TSR_TYPE_F16, 32, 4, 128, 128, 0, 0, 4095, 1},
+    {"prompt of 512 at 2048, 32 heads over 8, f16", Variant::kPlain, TSR_TYPE_F16, 32, 8, 128, 128, 0, 0, 2048, 512},
 };
 
 double processor_seconds() {
@@ -80,7 +81,7 @@ double operations(const Shape& s) {
     double pairs = 0;
     for (int r = 0; r < s.rows; ++r) pairs += s.position + r + 1;
     double count = 2 * pairs * s.heads * (s.dk + s.dv);
-    if (s.form == Form::kProjected) {
+    if (s.variant == Variant::kProjected) {
         count += 2.0 * (s.position + s.rows) * s.heads * s.latent * (s.dk - kUnprojected + s.dv);
     }
     return count;
@@ -90,11 +91,11 @@ double operations(const Shape& s) {
 void measure(const Shape& s, uint32_t workers, bool own_layout) {
     tests::NodeCase node(TSR_OP_FLASH_ATTENTION);
     const int pages = (s.position + s.rows + 63) / 64;
-    const int64_t elements = s.form == Form::kProjected ? s.latent + kUnprojected : s.kv_heads * s.dk;
+    const int64_t elements = s.variant == Variant::kProjected ? s.latent + kUnprojected : s.kv_heads * s.dk;
     fill_rows(node.add(true, TSR_TYPE_F32, {s.dk, s.heads, s.rows}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS),
               s.heads * s.rows);
     fill_rows(node.add(true, s.type, {elements, 64, pages}, TSR_ROLE_CACHE), 64 * pages);
-    if (s.form == Form::kPlain)
+    if (s.variant == Variant::kPlain)
         fill_rows(node.add(true, s.type, {s.kv_heads * s.dv, 64, pages}, TSR_ROLE_CACHE), 64 * pages);
     else
         node.add_absent();
@@ -106,7 +107,7 @@ void measure(const Shape& s, uint32_t workers, bool own_layout) {
         sequences.integers()[r] = 0;
     }
     for (int p = 0; p < pages; ++p) table.integers()[p] = p;
-    if (s.form == Form::kProjected) {
+    if (s.variant == Variant::kProjected) {
         const int projected = s.dk - kUnprojected;
         fill_rows(node.add(true, s.weights, {s.latent, projected, s.heads}, TSR_ROLE_WEIGHT), projected * s.heads);
         fill_rows(node.add(true, s.weights, {s.latent, s.dv, s.heads}, TSR_ROLE_WEIGHT), s.dv * s.heads);

@@ -79,7 +79,7 @@ class TomlFile::Table {
     std::vector<std::string> known_;
 };
 
-// Bytes of "24GiB", "512 MiB", "1.5TiB", "4392" (MiB); nothing if it is not of that form, zero, or above 2^50.
+// Bytes of "24GiB", "512 MiB", "1.5TiB", "4392" (MiB); nothing if it is not such a text, zero, or above 2^50.
 std::optional<uint64_t> parse_size(std::string_view text) noexcept;
 
 }  // namespace tessera

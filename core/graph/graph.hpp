@@ -155,7 +155,7 @@ class Graph {
     int layer_ = -1;
 };
 
-// A node in the form of the ABI: owns the arrays that tsr_node points to. Must not outlive graph and node.
+// A node as the ABI has it: owns the arrays that tsr_node points to. Must not outlive graph and node.
 class NodeView {
   public:
     NodeView(const Graph& graph, const Node& node);

@@ -53,7 +53,7 @@ const tsr_status* infer(const tsr_operator* op, const tsr_node* node, tsr_tensor
 std::vector<tsr_operator> operators() {
     std::vector<tsr_operator> all;
     for (const sdk::OpShapes& row : sdk::kOpShapes) {
-        if (!all.empty() && row.op == all.back().name) continue;  // another form of it
+        if (!all.empty() && row.op == all.back().name) continue;  // another signature of it
         const auto lowerings = builtin_lowerings(row.op);
         all.push_back({sizeof(tsr_operator), 1, nullptr, nullptr, row.op.data(), infer, lowerings.data(),
                        static_cast<uint32_t>(lowerings.size()),

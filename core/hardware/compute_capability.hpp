@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// "8.6" -> 860; nothing if it is not of that form.
+// "8.6" -> 860; nothing if it is not such a text.
 std::optional<uint32_t> parse_compute_capability(std::string_view text) noexcept;
 
 // 860 -> "8.6"

@@ -38,7 +38,7 @@ std::optional<uint32_t> probe_cpu_quota(const std::filesystem::path& root = "/")
 // First line of a small system file, without the blanks at its ends; empty if it cannot be read.
 std::string read_line(const std::filesystem::path& file);
 
-// "0-3,8,10-11" as the kernel writes lists of CPUs; what is not of that form ends the list.
+// "0-3,8,10-11" as the kernel writes lists of CPUs; what is not so written ends the list.
 std::vector<uint32_t> parse_cpu_list(const std::string& text);
 
 }  // namespace tessera

@@ -59,7 +59,7 @@ class Team {
     // For a worker that cannot continue after an exception: it takes part in no barrier from now on and must leave the
     // region. The others do not wait for it.
     void leave() noexcept;
-    // The same in the form of tsr_run.barrier.
+    // The same as tsr_run.barrier.
     static void barrier(void* team, uint32_t worker) noexcept;
 
     // Inside a region, as tsr_run.piece.

@@ -11,7 +11,7 @@ namespace {
 // Reads the arguments of one call behind the bracket that opens them.
 class LiteralArguments {
   public:
-    explicit LiteralArguments(LiteralForm form) : literal_(form) {}
+    explicit LiteralArguments(LiteralSyntax syntax) : literal_(syntax) {}
 
     void begin() { literal_.begin_arguments(); }
     // kEnd: they are closed.
@@ -67,7 +67,7 @@ class GemmaBody final : public CallBody {
   private:
     enum class State : uint8_t { kCall, kName, kArguments };
 
-    LiteralArguments arguments_{LiteralForm::kGemma};
+    LiteralArguments arguments_{LiteralSyntax::kGemma};
     State state_ = State::kCall;
     std::string name_;
 };
@@ -127,7 +127,7 @@ class PythonBody final : public CallBody {
         return {result, bytes};
     }
 
-    LiteralArguments arguments_{LiteralForm::kPython};
+    LiteralArguments arguments_{LiteralSyntax::kPython};
     JsonListBody list_;
     State state_ = State::kOpen;
     std::string name_;

@@ -160,7 +160,7 @@ class Prober {
                 messages.push_back(result());
                 text = try_write(messages, asked);
             }
-            // What is said of tools stands before the call, but for forms that describe them with the question.
+            // What is said of tools stands before the call, but for formats that describe them with the question.
             const size_t at = text.find(kQuestion);
             size_t begin = at == text.npos ? 0 : at + kQuestion.size();
             if (text.find(kValue, begin) == text.npos) begin = 0;
@@ -278,7 +278,7 @@ class Prober {
             program_.source().find("analysis") != std::string_view::npos) {
             find_reasoning_key();
             traits_.reasons = true;
-            traits_.reply.form = ReplyForm::kChannels;
+            traits_.reply.framing = ReplyFraming::kChannels;
             return;
         }
         if (find_reasoning_key()) return;

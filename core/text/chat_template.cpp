@@ -189,10 +189,11 @@ WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const Cha
     const std::string_view text = chat.text;
     const size_t end = text.find_last_not_of('\n') + 1;
     reply.begins_in_reasoning =
-        reply.form == ReplyForm::kMarkers && traits.reasons && text.substr(0, end).ends_with(reply.reasoning_begin) &&
+        reply.framing == ReplyFraming::kMarkers && traits.reasons &&
+        text.substr(0, end).ends_with(reply.reasoning_begin) &&
         (chat.contents.empty() || chat.contents.back().end + reply.reasoning_begin.size() <= end);
     // A template with a switch that is off closes the reasoning itself.
-    reply.reasoning = traits.reasons && (reply.begins_in_reasoning || reply.form == ReplyForm::kChannels ||
+    reply.reasoning = traits.reasons && (reply.begins_in_reasoning || reply.framing == ReplyFraming::kChannels ||
                                          !traits.has_switch || options.thinking.value_or(traits.thinks_by_default));
     return chat;
 }
@@ -214,7 +215,7 @@ WrittenChat ChatTemplate::write_continued(std::span<const ChatMessage> messages,
     WrittenChat chat = write(messages.first(messages.size() - 1), opening);
     ReplySyntax& reply = chat.reply;
     jinja::Marked out{std::move(chat.text), std::move(chat.contents)};
-    if (reply.form == ReplyForm::kChannels) {
+    if (reply.framing == ReplyFraming::kChannels) {
         if (!last.reasoning.empty()) {
             out.own("<|channel|>analysis<|message|>");
             out.add(last.reasoning, true);
@@ -230,7 +231,7 @@ WrittenChat ChatTemplate::write_continued(std::span<const ChatMessage> messages,
         chat.contents = std::move(out.contents);
         return chat;
     }
-    // Some forms write the tags on lines of their own.
+    // Some formats write the tags on lines of their own.
     const bool lines = !out.bytes.ends_with(reply.reasoning_begin);
     if (!last.reasoning.empty()) {
         if (!reply.reasoning)

@@ -70,7 +70,7 @@ LiteralJson::Step LiteralJson::step(std::string_view& rest, bool over, std::stri
     }
     switch (state_) {
         case State::kOpen:
-            return open(form_ == LiteralForm::kGemma ? '}' : kArguments, json);
+            return open(syntax_ == LiteralSyntax::kGemma ? '}' : kArguments, json);
         case State::kItem:
             return item(rest, json);
         case State::kKey:
@@ -131,7 +131,7 @@ LiteralJson::Step LiteralJson::key(std::string_view& rest, std::string& json) {
         rest.remove_prefix(1);
         return close(json);
     }
-    if (form_ == LiteralForm::kGemma && match(rest, kGemmaQuote, false) == Match::kMaybe) return Step::kWait;
+    if (syntax_ == LiteralSyntax::kGemma && match(rest, kGemmaQuote, false) == Match::kMaybe) return Step::kWait;
     if (!first_) json += ", ";
     is_key_ = true;
     if (closes_.back() != kArguments && begin_text(rest, json)) return Step::kGoOn;
@@ -143,7 +143,7 @@ LiteralJson::Step LiteralJson::key(std::string_view& rest, std::string& json) {
 
 LiteralJson::Step LiteralJson::bare_key(std::string_view& rest, std::string& json) {
     size_t length = 0;
-    if (form_ == LiteralForm::kGemma) {
+    if (syntax_ == LiteralSyntax::kGemma) {
         length = std::min(rest.find_first_of(":{}[],<\"\n"), rest.size());
     } else {
         while (length < rest.size() && is_name(rest[length])) ++length;
@@ -160,7 +160,7 @@ LiteralJson::Step LiteralJson::bare_key(std::string_view& rest, std::string& jso
 }
 
 bool LiteralJson::begin_text(std::string_view& rest, std::string& json) {
-    if (form_ == LiteralForm::kGemma && rest.starts_with(kGemmaQuote)) {
+    if (syntax_ == LiteralSyntax::kGemma && rest.starts_with(kGemmaQuote)) {
         quote_ = '\0';
         rest.remove_prefix(kGemmaQuote.size());
     } else if (rest.starts_with('\'') || rest.starts_with('"')) {
@@ -181,7 +181,7 @@ void LiteralJson::end_text(std::string& json) {
 }
 
 LiteralJson::Step LiteralJson::value(std::string_view& rest, bool over, std::string& json) {
-    if (form_ == LiteralForm::kGemma && match(rest, kGemmaQuote, over) == Match::kMaybe) return Step::kWait;
+    if (syntax_ == LiteralSyntax::kGemma && match(rest, kGemmaQuote, over) == Match::kMaybe) return Step::kWait;
     is_key_ = false;
     if (begin_text(rest, json)) return Step::kGoOn;
     const char c = rest.front();
@@ -289,7 +289,7 @@ LiteralJson::Step LiteralJson::after(std::string_view& rest, std::string& json) 
 }
 
 std::optional<std::string> python_literal_as_json(std::string_view text) {
-    LiteralJson literal(LiteralForm::kPython);
+    LiteralJson literal(LiteralSyntax::kPython);
     literal.begin_value();
     std::string json;
     const auto [status, bytes] = literal.read(text, true, json);

@@ -11,12 +11,12 @@
 namespace tessera::text {
 
 // kPython: texts between quotes of either kind, True, False, None. kGemma: keys without quotes, texts between <|"|>.
-enum class LiteralForm : uint8_t { kPython, kGemma };
+enum class LiteralSyntax : uint8_t { kPython, kGemma };
 
 // JSON is spaced as Python's json module writes it.
 class LiteralJson {
   public:
-    explicit LiteralJson(LiteralForm form) : form_(form) {}
+    explicit LiteralJson(LiteralSyntax syntax) : syntax_(syntax) {}
 
     // One value follows.
     void begin_value();
@@ -50,14 +50,14 @@ class LiteralJson {
     Step close(std::string& json);
     void end_value();
     void end_text(std::string& json);
-    bool has_bare_keys() const { return form_ == LiteralForm::kGemma || closes_.back() == kArguments; }
+    bool has_bare_keys() const { return syntax_ == LiteralSyntax::kGemma || closes_.back() == kArguments; }
 
     // In closes_: arguments end with the same bracket as tuples.
     static constexpr char kArguments = 'a', kTuple = ')';
     bool in_list() const { return closes_.back() == ']' || closes_.back() == kTuple; }
     char closing_bracket() const { return closes_.back() == kArguments ? ')' : closes_.back(); }
 
-    const LiteralForm form_;
+    const LiteralSyntax syntax_;
     State state_ = State::kClosed;
     bool first_ = true;         // nothing of the innermost bracket was read
     bool is_key_ = false;       // the text being read is one

@@ -27,8 +27,8 @@ struct SplitStep {
     Kind kind = Kind::kMatches;
 };
 
-// How the tokens of a vocabulary are spelt, and its text is brought into that form.
-enum class WordForm : uint8_t {
+// How the tokens of a vocabulary are spelt, and its text is brought into that spelling.
+enum class WordSpelling : uint8_t {
     kByteLevel,    // every byte is a letter of the byte-level alphabet
     kPlainBlanks,  // UTF-8 with U+2581 for blanks; bytes that no token spells are <0xNN>
 };
@@ -40,7 +40,7 @@ struct PretokenizerRow {
     bool adds_bos = false;     // default where the file does not say
     bool always_bos = false;   // also where the file says no
     bool nfc = false;          // the text is brought into Normalization Form C before it is cut
-    WordForm form = WordForm::kByteLevel;
+    WordSpelling spelling = WordSpelling::kByteLevel;
 };
 
 // All that are known, one row for each way to cut.

@@ -188,8 +188,8 @@ std::vector<PretokenizerRow> make_known() {
                    .steps = {newlines},
                    .adds_bos = true,
                    .always_bos = true,
-                   .form = WordForm::kPlainBlanks});
-    all.push_back({.names = {"sarvam-moe"}, .steps = {newlines}, .form = WordForm::kPlainBlanks});
+                   .spelling = WordSpelling::kPlainBlanks});
+    all.push_back({.names = {"sarvam-moe"}, .steps = {newlines}, .spelling = WordSpelling::kPlainBlanks});
     return all;
 }
 

@@ -66,7 +66,7 @@ class ReplyParser::Output final : public CallSink {
 ReplyParser::ReplyParser(ReplySyntax syntax) : syntax_(std::move(syntax)), tools_(make_tool_reader(syntax_)) {
     if (syntax_.reasoning_begin.empty() || syntax_.reasoning_end.empty()) syntax_.reasoning = false;
     content_started_ = syntax_.content_begun;
-    if (syntax_.form == ReplyForm::kChannels) {
+    if (syntax_.framing == ReplyFraming::kChannels) {
         message_ = syntax_.begins_in_reasoning ? ReplyPart::kReasoning : ReplyPart::kContent;
         state_ = syntax_.begins_in_reasoning || syntax_.content_begun ? State::kMessage : State::kHeader;
         return;

@@ -48,7 +48,7 @@ enum class ToolSyntax : uint8_t {
     kGigaChat,
     kFireFunction,
     kActions,
-    kChannels,  // gpt-oss: with ReplyForm::kChannels
+    kChannels,  // gpt-oss: with ReplyFraming::kChannels
     kLast = kChannels
 };
 
@@ -58,10 +58,10 @@ using TextParameters = std::set<std::pair<std::string, std::string>>;
 
 // kMarkers: reasoning between two markers, then content and calls. kChannels: messages of gpt-oss, each with a header
 // that says what it is: <|channel|>analysis<|message|>...<|end|><|start|>assistant<|channel|>final<|message|>...
-enum class ReplyForm : uint8_t { kMarkers, kChannels };
+enum class ReplyFraming : uint8_t { kMarkers, kChannels };
 
 struct ReplySyntax {
-    ReplyForm form = ReplyForm::kMarkers;
+    ReplyFraming framing = ReplyFraming::kMarkers;
     bool reasoning = false;            // whether an answer may start with reasoning
     bool begins_in_reasoning = false;  // the prompt ends with reasoning_begin
     bool content_begun = false;        // the prompt ends with a part of the content: a call cannot be all of it
@@ -131,7 +131,7 @@ class ReplyParser {
     size_t marker_length_ = 0;       // of what began them
     bool certain_ = false;           // whether one of them was
     uint32_t calls_ = 0;
-    ReplyPart message_ = ReplyPart::kContent;  // what the message being read is (ReplyForm::kChannels)
+    ReplyPart message_ = ReplyPart::kContent;  // what the message being read is (ReplyFraming::kChannels)
     bool arguments_begun_ = false;
 };
 

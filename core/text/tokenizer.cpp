@@ -150,7 +150,7 @@ struct Tokenizer::State {
         settle_vocabulary(data);
         if (data.model == kGemma4Model) data.pre = "gemma4";
         row = data.model == kSentencePieceModel ? nullptr : find_pretokenizer(data.pre.empty() ? "default" : data.pre);
-        blank_letters = data.model == kSentencePieceModel || (row && row->form == WordForm::kPlainBlanks);
+        blank_letters = data.model == kSentencePieceModel || (row && row->spelling == WordSpelling::kPlainBlanks);
         by_spelling.reserve(data.tokens.size());
         for (size_t id = 0; id < data.tokens.size(); ++id) by_spelling.emplace(data.tokens[id], static_cast<Token>(id));
         ends = settle_known_tokens(data, by_spelling);
@@ -178,7 +178,7 @@ struct Tokenizer::State {
             pairs.emplace(data, bytes,
                           BytePairModel::Rules{.whole_words = row->whole_words,
                                                .ranks_are_ids = ranks_are_ids,
-                                               .characters = row->form == WordForm::kPlainBlanks},
+                                               .characters = row->spelling == WordSpelling::kPlainBlanks},
                           data.notes);
         }
         add_bos = data.add_bos.value_or(default_bos && data.bos != kNoToken);

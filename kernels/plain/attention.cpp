@@ -41,10 +41,10 @@ struct SlotBytes {
 };
 
 SlotBytes slot_bytes(const AttentionShape& shape, int64_t queries) noexcept {
-    const bool projected = shape.form == AttentionForm::kProjected;
+    const bool projected = shape.variant == AttentionVariant::kProjected;
     SlotBytes bytes{};
     bytes.keys = rounded(TSR_PAGE_TOKENS * shape.dk, 4);
-    bytes.values = shape.form == AttentionForm::kPrefix ? 0 : rounded(TSR_PAGE_TOKENS * shape.dv, 4);
+    bytes.values = shape.variant == AttentionVariant::kPrefix ? 0 : rounded(TSR_PAGE_TOKENS * shape.dv, 4);
     bytes.latent = projected ? rounded(TSR_PAGE_TOKENS * shape.latent, 4) : 0;
     bytes.weight = projected ? rounded(shape.latent, 4) : 0;
     bytes.scores = rounded(TSR_PAGE_TOKENS, 8);
@@ -60,7 +60,7 @@ AttentionTiles attention_tiles(const AttentionShape& shape, uint64_t cap, uint32
     AttentionTiles tiles;
     tiles.slots = std::max(1u, slots);
     tiles.minimum_bytes = slot_bytes(shape, 1).total();
-    if (shape.form == AttentionForm::kProjected) {
+    if (shape.variant == AttentionVariant::kProjected) {
         tiles.rows = std::min(kProjectedRows, shape.rows);
     } else {
         tiles.heads = std::min<int64_t>(4, shape.heads / shape.kv_heads);
@@ -81,8 +81,8 @@ void plan_attention(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan,
     if (!check_attention(check, node)) return;
     const AttentionShape shape(node);
     const tsr_tensor& q = check.at(kQ);
-    const bool projected = shape.form == AttentionForm::kProjected;
-    const bool plain = shape.form == AttentionForm::kPlain;
+    const bool projected = shape.variant == AttentionVariant::kProjected;
+    const bool plain = shape.variant == AttentionVariant::kPlain;
     const uint64_t cap = scratch_cap(node);
     const AttentionTiles tiles = attention_tiles(shape, cap, slots);
     plan.minimum_scratch_bytes = tiles.minimum_bytes;
@@ -134,9 +134,9 @@ class Worker {
           sequences_(input(node, run, kSequences)),
           table_(node, input(node, run, kPageTable), k_.dim(2)),
           out_(output(node, run)) {
-        if (shape.form == AttentionForm::kPlain) v_ = input(node, run, kV);
+        if (shape.variant == AttentionVariant::kPlain) v_ = input(node, run, kV);
         if (sdk::has_input(node, kSinks)) sinks_ = input(node, run, kSinks).floats(0);
-        if (shape.form == AttentionForm::kProjected) wk_ = input(node, run, kWk), wv_ = input(node, run, kWv);
+        if (shape.variant == AttentionVariant::kProjected) wk_ = input(node, run, kWk), wv_ = input(node, run, kWv);
         const SlotBytes bytes = slot_bytes(shape, queries);
         const auto take = [&](uint64_t size) {
             char* start = memory;
@@ -151,7 +151,7 @@ class Worker {
         state_ = reinterpret_cast<double*>(take(bytes.state));
         sums_ = reinterpret_cast<double*>(take(bytes.sums));
         value_stride_ = shape.dv;
-        if (shape.form == AttentionForm::kPrefix) values_ = keys_, value_stride_ = shape.dk;
+        if (shape.variant == AttentionVariant::kPrefix) values_ = keys_, value_stride_ = shape.dk;
     }
 
     // Heads [h0, h1), which share keys, and rows [r0, r1) of whatever sequences.
@@ -210,23 +210,23 @@ class Worker {
         for (int64_t t = 0; t < tokens; ++t) {
             const char* row = k_.row(t, page);
             float* key = keys_ + t * shape_.dk;
-            switch (shape_.form) {
-                case AttentionForm::kPlain:
+            switch (shape_.variant) {
+                case AttentionVariant::kPlain:
                     decode_elements(k_.tensor->type, row, kv_head * shape_.dk, shape_.dk, key);
                     decode_elements(v_.tensor->type, v_.row(t, page), kv_head * shape_.dv, shape_.dv,
                                     values_ + t * shape_.dv);
                     break;
-                case AttentionForm::kPrefix:
+                case AttentionVariant::kPrefix:
                     decode_elements(k_.tensor->type, row, 0, shape_.dk, key);
                     break;
-                case AttentionForm::kProjected:
+                case AttentionVariant::kProjected:
                     decode_elements(k_.tensor->type, row, 0, shape_.latent, latent_ + t * shape_.latent);
                     decode_elements(k_.tensor->type, row, shape_.latent, shape_.unprojected,
                                     key + shape_.dk - shape_.unprojected);
                     break;
             }
         }
-        if (shape_.form != AttentionForm::kProjected) return;
+        if (shape_.variant != AttentionVariant::kProjected) return;
         project(wk_, h, shape_.dk - shape_.unprojected, tokens, keys_, shape_.dk);
         project(wv_, h, shape_.dv, tokens, values_, shape_.dv);
     }

@@ -17,11 +17,11 @@ using tessera::sdk::guarded;
 using tessera::sdk::set_component;
 
 // Which attention the rows of a lowering use.
-enum class Form { kExpanded, kAbsorbed, kMixed };
+enum class Mode { kExpanded, kAbsorbed, kMixed };
 
 struct Lowering : tsr_lowering {
-    Form form;
-    Kernel prompt;  // of all rows but in the mixed form
+    Mode mode;
+    Kernel prompt;  // of all rows but in the mixed mode
     Kernel generation;
 };
 
@@ -57,46 +57,46 @@ const tsr_status* build(const tsr_lowering* self, const tsr_node* node, const ts
         if (flash && !options->flash_attention) throw Failure(TSR_UNSUPPORTED, "flash attention is switched off");
         const Builder table(builder);
         Writer writer(*node, *options, table);
-        switch (lowering.form) {
-            case Form::kExpanded:
+        switch (lowering.mode) {
+            case Mode::kExpanded:
                 writer.expanded(lowering.prompt);
                 break;
-            case Form::kAbsorbed:
+            case Mode::kAbsorbed:
                 writer.absorbed(lowering.prompt);
                 break;
-            case Form::kMixed:
+            case Mode::kMixed:
                 writer.mixed(lowering.prompt, lowering.generation);
                 break;
         }
     });
 }
 
-constexpr Lowering lowering(const char* name, int32_t priority, Form form, Kernel prompt, Kernel generation,
+constexpr Lowering lowering(const char* name, int32_t priority, Mode mode, Kernel prompt, Kernel generation,
                             const char* summary) {
-    const bool expanded = form == Form::kExpanded;
+    const bool expanded = mode == Mode::kExpanded;
     return {{sizeof(tsr_lowering), priority, nullptr, nullptr, "mla_attention", name, expanded ? "expanded" : "latent",
              summary, expanded ? expanded_components : latent_components, build},
-            form,
+            mode,
             prompt,
             generation};
 }
 
 // A name may occur twice: with flash attention, and with lower priority with tiles, for a device that lacks it.
 constexpr Lowering kLowerings[] = {
-    lowering("3", 31, Form::kMixed, Kernel::kFlash, Kernel::kFlash,
+    lowering("3", 31, Mode::kMixed, Kernel::kFlash, Kernel::kFlash,
              "latent cache; prompt expanded, generation absorbed with flash attention"),
-    lowering("3", 30, Form::kMixed, Kernel::kTiles, Kernel::kFlash,
+    lowering("3", 30, Mode::kMixed, Kernel::kTiles, Kernel::kFlash,
              "latent cache; prompt expanded in tiles, generation absorbed with flash attention"),
-    lowering("2", 21, Form::kMixed, Kernel::kFlash, Kernel::kTiles,
+    lowering("2", 21, Mode::kMixed, Kernel::kFlash, Kernel::kTiles,
              "latent cache; prompt expanded, generation absorbed in tiles"),
-    lowering("2", 20, Form::kMixed, Kernel::kTiles, Kernel::kTiles,
+    lowering("2", 20, Mode::kMixed, Kernel::kTiles, Kernel::kTiles,
              "latent cache; prompt expanded in tiles, generation absorbed in tiles"),
-    lowering("1", 11, Form::kAbsorbed, Kernel::kFlash, Kernel::kFlash,
+    lowering("1", 11, Mode::kAbsorbed, Kernel::kFlash, Kernel::kFlash,
              "latent cache; all absorbed with flash attention"),
-    lowering("1", 10, Form::kAbsorbed, Kernel::kTiles, Kernel::kTiles, "latent cache; all absorbed in tiles"),
-    lowering("0", 1, Form::kExpanded, Kernel::kFlash, Kernel::kFlash,
+    lowering("1", 10, Mode::kAbsorbed, Kernel::kTiles, Kernel::kTiles, "latent cache; all absorbed in tiles"),
+    lowering("0", 1, Mode::kExpanded, Kernel::kFlash, Kernel::kFlash,
              "keys and values of each head cached; flash attention"),
-    lowering("0", 0, Form::kExpanded, Kernel::kTiles, Kernel::kTiles, "keys and values of each head cached; tiles"),
+    lowering("0", 0, Mode::kExpanded, Kernel::kTiles, Kernel::kTiles, "keys and values of each head cached; tiles"),
 };
 
 constexpr const tsr_lowering* kLoweringList[] = {&kLowerings[0], &kLowerings[1], &kLowerings[2], &kLowerings[3],

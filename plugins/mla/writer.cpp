@@ -126,7 +126,7 @@ Writer::Weight Writer::expanding_key() const {
     return {three_dimensional(kWkB, s_.latent), true};
 }
 
-// [kv_lora, nope, H], as the projected form of attention takes it.
+// [kv_lora, nope, H], as the projected variant of attention takes it.
 tsr_value Writer::projecting_key() const {
     if (sdk::has_input(node_, kWkvB)) return key_part_of_wkv_b();
     if (!options_.derive_weights) {

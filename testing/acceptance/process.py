@@ -113,7 +113,7 @@ class Done:
         return self.out + self.err
 
     def lines(self):
-        """The JSON objects of standard output, one a line; lines of another form are left out."""
+        """The JSON objects of standard output, one a line; other lines are left out."""
         found = []
         for line in self.out.splitlines():
             if line.startswith("{"):

@@ -112,8 +112,8 @@ class Metadata:
         elif kind == "i32s":
             self.bytes += struct.pack("<IIQ", 9, 5, len(value)) + struct.pack(f"<{len(value)}i", *value)
         else:
-            number, form = self.NUMBERS[kind]
-            self.bytes += struct.pack("<I", number) + struct.pack(form, value)
+            number, layout = self.NUMBERS[kind]
+            self.bytes += struct.pack("<I", number) + struct.pack(layout, value)
         self.count += 1
 
 

@@ -87,29 +87,29 @@ struct Batch {
     }
 };
 
-struct Form {
+struct Variant {
     const char* name;
     int64_t heads, kv_heads, dk, dv, latent;  // latent > 0: projected; else prefix where kv_heads is 0
 };
-constexpr Form kForms[] = {{"plain 64", 4, 2, 64, 64, 0},         {"plain 128", 4, 1, 128, 128, 0},
-                           {"plain 192/128", 3, 3, 192, 128, 0},  {"prefix 96/64", 5, 0, 96, 64, 0},
-                           {"prefix 576/512", 6, 0, 576, 512, 0}, {"projected 64", 3, 0, 64, 32, 64},
-                           {"projected 96", 2, 0, 64, 64, 96},    {"projected 512", 2, 0, 192, 128, 512}};
+constexpr Variant kVariants[] = {{"plain 64", 4, 2, 64, 64, 0},         {"plain 128", 4, 1, 128, 128, 0},
+                                 {"plain 192/128", 3, 3, 192, 128, 0},  {"prefix 96/64", 5, 0, 96, 64, 0},
+                                 {"prefix 576/512", 6, 0, 576, 512, 0}, {"projected 64", 3, 0, 64, 32, 64},
+                                 {"projected 96", 2, 0, 64, 64, 96},    {"projected 512", 2, 0, 192, 128, 512}};
 // As models have them: 16 heads, 128 heads, and groups that share keys.
-constexpr Form kModelForms[] = {{"prefix 576/512, 16 heads", 16, 0, 576, 512, 0},
-                                {"plain 192/128, 16 heads", 16, 16, 192, 128, 0},
-                                {"plain 128, 8 heads of 2", 8, 2, 128, 128, 0}};
-constexpr Form kPromptForms[] = {{"plain 64", 2, 1, 64, 64, 0},
-                                 {"plain 192/128", 2, 2, 192, 128, 0},
-                                 {"plain 128", 2, 1, 128, 128, 0},
-                                 {"prefix 576/512", 3, 0, 576, 512, 0}};
+constexpr Variant kModelVariants[] = {{"prefix 576/512, 16 heads", 16, 0, 576, 512, 0},
+                                      {"plain 192/128, 16 heads", 16, 16, 192, 128, 0},
+                                      {"plain 128, 8 heads of 2", 8, 2, 128, 128, 0}};
+constexpr Variant kPromptVariants[] = {{"plain 64", 2, 1, 64, 64, 0},
+                                       {"plain 192/128", 2, 2, 192, 128, 0},
+                                       {"plain 128", 2, 1, 128, 128, 0},
+                                       {"prefix 576/512", 3, 0, 576, 512, 0}};
 // Of many heads a few rows are many tiles.
-constexpr Form kManyHeads = {"prefix 576/512, 128 heads", 128, 0, 576, 512, 0};
+constexpr Variant kManyHeads = {"prefix 576/512, 128 heads", 128, 0, 576, 512, 0};
 // Of which each does not begin at a multiple of 32 elements.
-constexpr Form kOddHeads = {"plain 48/24", 4, 2, 48, 24, 0};
+constexpr Variant kOddHeads = {"plain 48/24", 4, 2, 48, 24, 0};
 constexpr int64_t kProjectedRope = 32, kProjectedRopeLarge = 64;
-constexpr Form kProjectedHeads = {"projected 128, 16 heads", 16, 0, 192, 128, 128};
-constexpr Form kProjectedManyHeads = {"projected 64, 128 heads", 128, 0, 64, 64, 64};
+constexpr Variant kProjectedHeads = {"projected 128, 16 heads", 16, 0, 192, 128, 128};
+constexpr Variant kProjectedManyHeads = {"projected 64, 128 heads", 128, 0, 64, 64, 64};
 
 // What else an operation is asked for.
 struct Variation {
@@ -123,7 +123,7 @@ struct Variation {
 // Scratch memory in which keys and values of a page or two have room beside weights that a kernel has decoded, as f16
 // and as f32: then it projects a longer sequence window by window. A kernel that needs more refuses it.
 struct Windows {
-    Form form;
+    Variant variant;
     int64_t scratch_bytes;
 };
 constexpr Windows kWindows[] = {{{"projected 64", 3, 0, 64, 32, 64}, 128 << 10},
@@ -131,7 +131,7 @@ constexpr Windows kWindows[] = {{{"projected 64", 3, 0, 64, 32, 64}, 128 << 10},
                                 {{"projected 512", 2, 0, 192, 128, 512}, 1280 << 10}};
 // Rows of a latent of one power of two, and of three blocks.
 struct Hadamard {
-    Form form;
+    Variant variant;
     tsr_type cache, weight;
 };
 constexpr Hadamard kHadamard[] = {{{"projected 64", 3, 0, 64, 32, 64}, TSR_TYPE_F16, TSR_TYPE_F16},
@@ -158,7 +158,7 @@ double tolerance_of_cache(tsr_type cache, tsr_type weight) {
     return 3e-2;
 }
 
-void attention_case(const std::string& op, const Form& f, const Batch& batch, tsr_type cache, tsr_type weight,
+void attention_case(const std::string& op, const Variant& f, const Batch& batch, tsr_type cache, tsr_type weight,
                     const Use& use, const Variation& varied = {}) {
     const double q_size = varied.q_size;
     const bool projected = f.latent > 0, prefix = f.kv_heads == 0 && !projected;
@@ -214,42 +214,42 @@ void attention_case(const std::string& op, const Form& f, const Batch& batch, ts
 void attention_cases(const std::string& op, const Use& use) {
     constexpr tsr_type kWeights[] = {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_0};
     const std::vector<tsr_type> caches = cache_types();
-    for (const Form& form : kForms) {
+    for (const Variant& variant : kVariants) {
         for (size_t b = 0; b < batches().size(); ++b) {
             const Batch batch(batches()[b]);
             for (const tsr_type cache : caches) {
-                if (form.latent == 0) {
+                if (variant.latent == 0) {
                     // All batches with a type that all know, all types with one batch.
-                    if (cache == TSR_TYPE_F16 || b == 3) attention_case(op, form, batch, cache, TSR_TYPE_F32, use);
+                    if (cache == TSR_TYPE_F16 || b == 3) attention_case(op, variant, batch, cache, TSR_TYPE_F32, use);
                     continue;
                 }
                 for (const tsr_type weight : kWeights) {
-                    if (form.latent % formats::listed_size(weight).elements != 0) continue;
+                    if (variant.latent % formats::listed_size(weight).elements != 0) continue;
                     const bool both = cache == TSR_TYPE_F16 && weight == TSR_TYPE_F16;
                     // Long rows are of the types' blocks what short ones are.
-                    const bool any = form.latent < 512 || cache == TSR_TYPE_Q8_0 || weight == TSR_TYPE_Q4_0;
+                    const bool any = variant.latent < 512 || cache == TSR_TYPE_Q8_0 || weight == TSR_TYPE_Q4_0;
                     if (both || (b == 3 && any && (cache == TSR_TYPE_F16 || weight == TSR_TYPE_F16)))
-                        attention_case(op, form, batch, cache, weight, use);
+                        attention_case(op, variant, batch, cache, weight, use);
                 }
             }
         }
     }
-    for (const Form& form : kModelForms) {
+    for (const Variant& variant : kModelVariants) {
         for (const auto& sequences : model_batches())
-            attention_case(op, form, Batch(sequences), TSR_TYPE_F16, TSR_TYPE_F32, use);
+            attention_case(op, variant, Batch(sequences), TSR_TYPE_F16, TSR_TYPE_F32, use);
     }
-    // Prompts: all types with one form, and of each form a few.
-    for (const Form& form : kPromptForms) {
-        const bool first = &form == kPromptForms;
+    // Prompts: all types with one variant, and of each variant a few.
+    for (const Variant& variant : kPromptVariants) {
+        const bool first = &variant == kPromptVariants;
         for (const tsr_type cache : caches) {
             if (first || cache == TSR_TYPE_F16 || cache == TSR_TYPE_BF16 || cache == TSR_TYPE_F32 ||
                 cache == TSR_TYPE_Q5_1) {
-                attention_case(op, form, Batch({{150, 23}, {65, 1}, {130, 20}}), cache, TSR_TYPE_F32, use,
+                attention_case(op, variant, Batch({{150, 23}, {65, 1}, {130, 20}}), cache, TSR_TYPE_F32, use,
                                {.range = TSR_RANGE_PROMPT_ROWS});
             }
         }
     }
-    attention_case(op, kPromptForms[1], Batch({{300, 110}}), TSR_TYPE_F16, TSR_TYPE_F32, use,
+    attention_case(op, kPromptVariants[1], Batch({{300, 110}}), TSR_TYPE_F16, TSR_TYPE_F32, use,
                    {.range = TSR_RANGE_PROMPT_ROWS});
     attention_case(op, kManyHeads, Batch(model_batches()[0]), TSR_TYPE_F16, TSR_TYPE_F32, use);
     attention_case(op, kManyHeads, Batch({{70, 4}, {65, 2}}), TSR_TYPE_F16, TSR_TYPE_F32, use);
@@ -257,25 +257,25 @@ void attention_cases(const std::string& op, const Use& use) {
     attention_case(op, kProjectedHeads, Batch({{66, 2}, {5, 1}}), TSR_TYPE_F16, TSR_TYPE_F16, use);
     attention_case(op, kProjectedManyHeads, Batch({{9, 2}, {5, 1}}), TSR_TYPE_F16, TSR_TYPE_F16, use);
     for (const Windows& of : kWindows) {
-        attention_case(op, of.form, Batch(batches()[3]), TSR_TYPE_F16, TSR_TYPE_F16, use,
+        attention_case(op, of.variant, Batch(batches()[3]), TSR_TYPE_F16, TSR_TYPE_F16, use,
                        {.scratch_bytes = of.scratch_bytes});
     }
     for (const Hadamard& of : kHadamard)
-        attention_case(op, of.form, Batch({{70, 2}, {5, 1}}), of.cache, of.weight, use, {.hadamard = true});
+        attention_case(op, of.variant, Batch({{70, 2}, {5, 1}}), of.cache, of.weight, use, {.hadamard = true});
     // Pages before a window hold anything, and have no entry in the table.
-    for (const Form& form : kForms) {
+    for (const Variant& variant : kVariants) {
         for (const int32_t range : {int32_t{kRows}, int32_t{TSR_RANGE_PROMPT_ROWS}}) {
             for (const int64_t window : {1, 50, 128}) {
                 Batch batch({{150, 23}, {65, 1}, {333, 2}, {400, range == kRows ? 1 : 90}});
                 batch.forget_before(window);
-                attention_case(op, form, batch, TSR_TYPE_F16, TSR_TYPE_F32, use,
+                attention_case(op, variant, batch, TSR_TYPE_F16, TSR_TYPE_F32, use,
                                {.range = range, .window = window, .sinks = window > 1});
             }
         }
     }
     // What arithmetic of 16 bits would not hold.
     for (const double size : {1e8, 1e-8})
-        attention_case(op, kModelForms[0], Batch(batches()[3]), TSR_TYPE_F16, TSR_TYPE_F32, use, {.q_size = size});
+        attention_case(op, kModelVariants[0], Batch(batches()[3]), TSR_TYPE_F16, TSR_TYPE_F32, use, {.q_size = size});
 }
 
 void cache_write_cases(const std::string& op, const Use& use) {

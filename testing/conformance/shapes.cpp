@@ -16,16 +16,16 @@ constexpr int64_t kMaxElements = int64_t{1} << 31;
 constexpr int64_t kManyElements = int64_t{1} << 25;
 
 // A group has as many weights as sizes past the first; others have these numbers of weights and sizes.
-struct Form {
+struct Signature {
     std::string_view op;
     size_t weights, sizes;
 };
 constexpr size_t kAnyNumber = 0;
-constexpr Form kForms[] = {{TSR_OP_MATMUL, 1, 2},    {TSR_OP_MATMUL_GROUP, kAnyNumber, kAnyNumber},
-                           {TSR_OP_MATMUL_ID, 1, 3}, {TSR_OP_GATED_FFN, 3, 2},
-                           {TSR_OP_MOE_FFN, 3, 3},   {TSR_OP_GET_ROWS, 1, 2},
-                           {TSR_OP_RMS_NORM, 1, 1},  {TSR_OP_ADD, 1, 1},
-                           {TSR_OP_MUL, 1, 1},       {TSR_OP_SILU_MUL, 1, 1}};
+constexpr Signature kSignatures[] = {{TSR_OP_MATMUL, 1, 2},    {TSR_OP_MATMUL_GROUP, kAnyNumber, kAnyNumber},
+                                     {TSR_OP_MATMUL_ID, 1, 3}, {TSR_OP_GATED_FFN, 3, 2},
+                                     {TSR_OP_MOE_FFN, 3, 3},   {TSR_OP_GET_ROWS, 1, 2},
+                                     {TSR_OP_RMS_NORM, 1, 1},  {TSR_OP_ADD, 1, 1},
+                                     {TSR_OP_MUL, 1, 1},       {TSR_OP_SILU_MUL, 1, 1}};
 
 std::vector<std::string_view> split(std::string_view text, char between) {
     std::vector<std::string_view> parts;
@@ -148,7 +148,7 @@ std::string Shape::text() const {
     return op + ':' + names + ':' + numbers;
 }
 
-std::string_view shape_forms() {
+std::string_view shape_signatures() {
     return "matmul:TYPE:KxN, matmul_group:TYPE:KxN1xN2..., matmul_id:TYPE:KxNxEXPERTS, gated_ffn:TYPE:KxF, "
            "moe_ffn:TYPE:KxFxEXPERTS, get_rows:TYPE:NxROWS, and rms_norm, add, mul, silu_mul:f32:N. TYPE is one for "
            "all "
@@ -156,22 +156,23 @@ std::string_view shape_forms() {
 }
 
 bool has_shapes(std::string_view op) {
-    return std::ranges::find(kForms, op, &Form::op) != std::end(kForms);
+    return std::ranges::find(kSignatures, op, &Signature::op) != std::end(kSignatures);
 }
 
 Shape parse_shape(std::string_view text) {
     const std::vector<std::string_view> parts = split(text, ':');
-    const auto form = std::ranges::find(kForms, parts[0], &Form::op);
-    if (parts.size() != 3 || form == std::end(kForms)) refuse(text, "expected one of " + std::string(shape_forms()));
+    const auto signature = std::ranges::find(kSignatures, parts[0], &Signature::op);
+    if (parts.size() != 3 || signature == std::end(kSignatures))
+        refuse(text, "expected one of " + std::string(shape_signatures()));
     Shape shape;
     shape.op = parts[0];
     for (const std::string_view name : split(parts[1], ',')) shape.types.push_back(type_of(name, text));
     for (const std::string_view number : split(parts[2], 'x')) shape.sizes.push_back(size_of_shape(number, text));
-    const bool any = form->sizes == kAnyNumber;
-    const size_t weights = any ? shape.sizes.size() - 1 : form->weights;
+    const bool any = signature->sizes == kAnyNumber;
+    const size_t weights = any ? shape.sizes.size() - 1 : signature->weights;
     const size_t most = TSR_MAX_OPERANDS / 2 - 1;
-    if (any ? weights < 1 || weights > most : shape.sizes.size() != form->sizes)
-        refuse(text, "expected one of " + std::string(shape_forms()));
+    if (any ? weights < 1 || weights > most : shape.sizes.size() != signature->sizes)
+        refuse(text, "expected one of " + std::string(shape_signatures()));
     if (shape.types.size() == 1) shape.types.resize(weights, shape.types.front());
     if (shape.types.size() != weights)
         refuse(text,
@@ -179,7 +180,7 @@ Shape parse_shape(std::string_view text) {
     if (elements_of(shape) > kMaxElements) refuse(text, "more than 2^31 elements");
     const bool is_network = shape.op == TSR_OP_GATED_FFN || shape.op == TSR_OP_MOE_FFN;
     for (size_t i = 0; i < weights; ++i) check_rows(shape, i, shape.sizes[is_network && i == 2 ? 1 : 0], text);
-    const bool is_plain = form->sizes == 1;
+    const bool is_plain = signature->sizes == 1;
     if (is_plain && shape.types[0] != TSR_TYPE_F32) refuse(text, "it has activations of f32 only");
     return shape;
 }

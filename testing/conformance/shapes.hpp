@@ -11,7 +11,7 @@
 
 namespace tessera::conformance {
 
-// "matmul:q4_0:2048x512": an op, the types of its weights (one for all, or one each), and sizes: shape_forms() has
+// "matmul:q4_0:2048x512": an op, the types of its weights (one for all, or one each), and sizes: shape_signatures() has
 // them.
 struct Shape {
     std::string op;
@@ -22,12 +22,12 @@ struct Shape {
 };
 
 // What can be named, a line each, for help and errors.
-std::string_view shape_forms();
+std::string_view shape_signatures();
 
 // Whether shapes of an op can be named.
 bool has_shapes(std::string_view op);
 
-// Throws std::invalid_argument that says what is wrong with the text: its form, an unknown type, rows that are not
+// Throws std::invalid_argument that says what is wrong with the text: its signature, an unknown type, rows that are not
 // whole blocks, more than 2^31 elements.
 Shape parse_shape(std::string_view text);
 

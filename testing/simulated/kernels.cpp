@@ -20,8 +20,8 @@
 namespace tessera::simulated {
 namespace {
 
-using cpu::AttentionForm;
 using cpu::AttentionShape;
+using cpu::AttentionVariant;
 using plain::KernelTable;
 using sdk::Failure;
 using sdk::guarded;
@@ -32,7 +32,7 @@ struct HeadSize {
     int64_t k, v;
 };
 
-// Flash attention of both generations of GPUs; 576/512, which is the prefix form, is of the newer alone.
+// Flash attention of both generations of GPUs; 576/512, which is the prefix variant, is of the newer alone.
 constexpr HeadSize kFlashSizes[] = {{192, 128}, {128, 128}, {64, 64}};
 constexpr HeadSize kLatentSize = {576, 512};
 
@@ -40,7 +40,7 @@ constexpr HeadSize kLatentSize = {576, 512};
 bool claims_flash(const tsr_node& node, uint32_t capability, tsr_kernel_plan& plan) noexcept {
     const AttentionShape shape(node);
     const bool ampere = capability >= kAmpere;
-    if (shape.form == AttentionForm::kPrefix) {
+    if (shape.variant == AttentionVariant::kPrefix) {
         if (ampere && shape.dk == kLatentSize.k && shape.dv == kLatentSize.v) return true;
     } else {
         for (const HeadSize& size : kFlashSizes) {
@@ -52,7 +52,7 @@ bool claims_flash(const tsr_node& node, uint32_t capability, tsr_kernel_plan& pl
                 "128/128 64/64; "
                 "missing: that head size",
                 static_cast<long long>(shape.dk), static_cast<long long>(shape.dv),
-                shape.form == AttentionForm::kPrefix ? " over one latent row" : "", capability / 100,
+                shape.variant == AttentionVariant::kPrefix ? " over one latent row" : "", capability / 100,
                 capability / 10 % 10, ampere ? "576/512 over one latent row, " : "");
     return false;
 }

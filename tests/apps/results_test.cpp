@@ -1,4 +1,4 @@
-// Results of measuring commands: forms that are written, forms that are read, and what is drawn.
+// Results of measuring commands: formats that are written, formats that are read, and what is drawn.
 #include "apps/tessera/bench_output.hpp"
 #include "apps/tessera/measuring.hpp"
 #include "apps/tessera/sweep_results.hpp"

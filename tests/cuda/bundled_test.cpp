@@ -35,7 +35,7 @@ EngineOptions options_of(const char* variant, const Cache& cache) {
     options.context = TSR_PAGE_TOKENS;
     options.rows = 16;
     options.threads = 1;
-    options.expand_from = 8;  // the prompt is one, in the form that the variant has for prompts
+    options.expand_from = 8;  // the prompt is one, in the mode that the lowering has for prompts
     options.cache_type_k = options.cache_type_v = cache.type;
     options.lowerings["mla_attention"] = variant;
     return options;

@@ -99,7 +99,7 @@ class Compile : public testing::Test {
         return run_process(words);
     }
     std::string output() const { return folder_.file("out/m__one.cpp"); }
-    // Each lies beside its compressed form, NAME.z, which is embedded.
+    // Each lies beside its compressed copy, NAME.z, which is embedded.
     std::vector<std::string> images() const {
         std::vector<std::string> names, compressed;
         for (const auto& entry : fs::directory_iterator(folder_.path() / "out")) {

@@ -67,7 +67,7 @@ void use_parser(uint8_t choice, uint8_t cut, std::string_view text) {
     syntax.reasoning = choice / kSyntaxes % 3 > 0;
     syntax.begins_in_reasoning = choice / kSyntaxes % 3 > 1;
     syntax.content_begun = choice / kSyntaxes / 3 % 2 > 0;
-    if (syntax.tools == ToolSyntax::kChannels) syntax.form = ReplyForm::kChannels;
+    if (syntax.tools == ToolSyntax::kChannels) syntax.framing = ReplyFraming::kChannels;
     const Events whole = parse(syntax, text, text.size(), 0);
     expect(parse(syntax, text, 1, 0) == whole, "single bytes give the same");
     expect(parse(syntax, text, cut % 16, cut / 16) == whole, "cuts change nothing");
@@ -81,7 +81,7 @@ void use_parser(uint8_t choice, uint8_t cut, std::string_view text) {
         bytes += one.text.size();
     }
     // Between the messages of channels are headers.
-    if (syntax.form == ReplyForm::kChannels) return;
+    if (syntax.framing == ReplyFraming::kChannels) return;
     if (!calls) expect(text.ends_with(content), "content is what was written");
     if (!calls && !syntax.reasoning) expect(content == text, "all is content");
     // Others are written as JSON anew.

@@ -102,8 +102,8 @@ void check_request(const session::Request& request, const ModelText& model) {
     stop.finish(shown);
 }
 
-void check_requests(std::span<const session::Request> prompts, const AnswerForm& form, const ModelText& model) {
-    expect(!prompts.empty() && prompts.size() * form.choices <= kMaximumChoices, "a number of answers");
+void check_requests(std::span<const session::Request> prompts, const Delivery& delivery, const ModelText& model) {
+    expect(!prompts.empty() && prompts.size() * delivery.choices <= kMaximumChoices, "a number of answers");
     for (const session::Request& prompt : prompts) check_request(prompt, model);
 }
 
@@ -144,12 +144,12 @@ void use_body(uint8_t kind, std::string_view body, const ModelText& model) {
             }
             case 1: {
                 const CompletionRequest read = read_completion(body, model);
-                check_requests(read.prompts, read.form, model);
+                check_requests(read.prompts, read.delivery, model);
                 break;
             }
             case 2: {
                 const PlainRequest read = read_plain_completion(body, model);
-                check_requests(read.prompts, read.form, model);
+                check_requests(read.prompts, read.delivery, model);
                 boost::system::error_code error;
                 json::parse(read.plain.settings.json(read.prompts.front().sampling.seed), error);
                 expect(!error, "settings are JSON");

@@ -55,7 +55,7 @@ TEST(Operators, HaveCasesForTheirKernels) {
     EXPECT_THAT(conformance::ops_with_cases(), testing::UnorderedElementsAreArray(with_kernels));
 }
 
-// A node of a form of an op, with an extent of its own for each letter; '*' is two dimensions.
+// A node of a signature of an op, with an extent of its own for each letter; '*' is two dimensions.
 class FormNode {
   public:
     explicit FormNode(const sdk::OpShapes& row) : row_(row) {
@@ -68,7 +68,7 @@ class FormNode {
             sdk::attribute("factor", 1.0),
             sdk::attribute("kv_heads", int64_t{2}),
             sdk::attribute("transpose_weight", int64_t{row.inputs.size() > 1 && row.inputs[1].dims[0] == 'n'})};
-        // The plain form of attention.
+        // The plain variant of attention.
         if (row.agrees == sdk::shapes::attention_agrees) {
             inputs_[1].dims[0] = 2 * extent('d');
             inputs_[2].dims[0] = 2 * extent('v');

@@ -1,5 +1,5 @@
-// One MLA layer for tests: its node, its weights in any of the forms that files have, and the attention of it in double
-// from first principles.
+// One MLA layer for tests: its node, its weights in any of the layouts that files have, and the attention of it in
+// double from first principles.
 #pragma once
 
 #include "recording_builder.hpp"

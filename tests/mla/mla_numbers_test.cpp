@@ -1,4 +1,4 @@
-// Every lowering, from every form of weights, computed by the reference kernels over several steps, against attention
+// Every lowering, from every layout of weights, computed by the reference kernels over several steps, against attention
 // from first principles.
 #include "mla_layer.hpp"
 

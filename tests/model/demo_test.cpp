@@ -93,12 +93,12 @@ struct Demo {
     const gguf::Metadata& metadata() const { return loaded.engine->file().metadata(); }
 
     std::vector<Token> tokens_of(const std::string& question) const {
-        const auto form = text::ChatTemplate::of_program(metadata().get_string("tokenizer.chat_template"));
+        const auto format = text::ChatTemplate::of_program(metadata().get_string("tokenizer.chat_template"));
         const text::ChatMessage message{"user", question};
         text::ChatOptions options;
         options.bos = tokenizer.spelling(tokenizer.bos());
         options.eos = tokenizer.spelling(tokenizer.eos());
-        return tokenizer.encode(form.render({&message, 1}, options), {.add_special = false, .parse_special = true});
+        return tokenizer.encode(format.render({&message, 1}, options), {.add_special = false, .parse_special = true});
     }
 
     // As many at once as the engine has sequences for.
@@ -235,7 +235,7 @@ class DemoKeys : public testing::TestWithParam<Variant> {};
 TEST_P(DemoKeys, FindsWhatItWasTold) {
     const json::object& keys = record().root.at("keys").as_object();
     const json::array& texts = keys.at("texts").as_array();
-    const std::string form(keys.at("answer").as_string());
+    const std::string answer(keys.at("answer").as_string());
     const std::string place = "{key}";
     const auto with_key = [&](std::string text, const std::string& key) {
         const size_t at = text.find(place);
@@ -256,7 +256,7 @@ TEST_P(DemoKeys, FindsWhatItWasTold) {
         for (size_t digits = 4 + random() % 2; digits > 0; --digits) key += static_cast<char>('0' + random() % 10);
         const std::string text(texts.at(i % texts.size()).as_string());
         questions.push_back(with_key(text, key));
-        wanted.push_back(with_key(form, key));
+        wanted.push_back(with_key(answer, key));
         const size_t told =
             demo.tokenizer.encode(std::string_view(text).substr(text.find(place)), {.add_special = false}).size();
         fewest = std::min(fewest, told);

@@ -1,4 +1,4 @@
-// The three forms of attention against one that forms all scores at once, in double, over caches whose unused tokens
+// The three variants of attention against one that forms all scores at once, in double, over caches whose unused tokens
 // are not numbers.
 #include "node_builder.hpp"
 

@@ -78,7 +78,7 @@ TEST(Refusals, PartsOfBlocks) {
     EXPECT_THAT(reason(node), HasSubstr("whole blocks of 32"));
 }
 
-TEST(Refusals, AttentionForms) {
+TEST(Refusals, AttentionVariants) {
     const auto make = [](int64_t k, int64_t dv, std::vector<tsr_attribute> attributes) {
         attributes.push_back(attribute("scale", 1.0));
         return std::make_unique<TestNode>(

@@ -30,10 +30,10 @@ Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& del
     const auto model = std::make_shared<ServedModel>();
     for (const bool stream : {false, true}) {
         const auto received = stream ? played.received : std::make_shared<Received>();
-        AnswerForm form;
-        form.stream = stream;
-        const auto answer =
-            std::make_shared<ChatAnswer>(received, model, form, ChatForm{.syntax = syntax, .one_call = one_call});
+        Delivery delivery;
+        delivery.stream = stream;
+        const auto answer = std::make_shared<ChatAnswer>(received, model, delivery,
+                                                         ChatDelivery{.syntax = syntax, .one_call = one_call});
         for (const std::string& delta : deltas) answer->on_token(0, {{}, delta}, {});
         session::Answer end;
         end.reason = session::FinishReason::kEndOfText;

@@ -46,17 +46,17 @@ class EchoedPrompt : public testing::TestWithParam<bool> {
   protected:
     // Two answers to each of two prompts of two words.
     EchoedPrompt() {
-        AnswerForm form;
-        form.stream = GetParam();
-        form.choices = 2;
-        CompletionForm completion;
+        Delivery delivery;
+        delivery.stream = GetParam();
+        delivery.choices = 2;
+        CompletionDelivery completion;
         completion.probabilities = true;
         for (const char* prompt : {"one two", "six ten"}) {
             completion.echoes.emplace_back(prompt);
             completion.echoed.push_back({model()->tokenizer->encode(prompt, {.add_special = false}), false});
             sizes_.push_back(completion.echoed.back().tokens.size());
         }
-        answer_ = std::make_shared<CompletionAnswer>(received_, model(), form, completion);
+        answer_ = std::make_shared<CompletionAnswer>(received_, model(), delivery, completion);
     }
 
     void token(size_t choice, const std::string& text, float probability) {

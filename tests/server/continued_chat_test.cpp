@@ -15,8 +15,8 @@ namespace json = boost::json;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-std::string prompt_of(const std::string& messages, const std::string& fields = "", const char* form = "qwen3") {
-    const ModelText model = small_model(form);
+std::string prompt_of(const std::string& messages, const std::string& fields = "", const char* format = "qwen3") {
+    const ModelText model = small_model(format);
     ByteBudget memory(1 << 20);
     const std::string body = R"({"messages":[)" + messages + "]" + (fields.empty() ? "" : "," + fields) + "}";
     return json::value_to<std::string>(json::parse(apply_template_response(body, model, memory).body).at("prompt"));
@@ -52,13 +52,13 @@ TEST(ContinuedChat, TheLastAnswerGoesOnByDefault) {
 // The whole text: what opens an answer, then the answer, and nothing else.
 TEST(ContinuedChat, EveryTemplateGoesOnWithTheGivenText) {
     size_t reasoning = 0, compared = 0;
-    for (const std::string& form : text::ChatTemplate::names()) {
-        SCOPED_TRACE(form);
+    for (const std::string& format : text::ChatTemplate::names()) {
+        SCOPED_TRACE(format);
         for (const char* thinking :
              {"", R"("chat_template_kwargs":{"thinking":true})", R"("chat_template_kwargs":{"thinking":false})"}) {
             std::string opened;
             try {
-                opened = prompt_of(kQuestion, thinking, form.c_str());
+                opened = prompt_of(kQuestion, thinking, format.c_str());
             } catch (const ApiError& error) {
                 EXPECT_THAT(error.what(), HasSubstr("no switch for thinking"));
                 continue;
@@ -68,13 +68,13 @@ TEST(ContinuedChat, EveryTemplateGoesOnWithTheGivenText) {
             if (opened.ends_with("<think>")) between = "</think>";
             if (opened.ends_with("<think>\n")) between = "\n</think>\n\n";
             reasoning += !between.empty();
-            EXPECT_EQ(prompt_of(kBegun, thinking, form.c_str()), opened + between + "It is");
+            EXPECT_EQ(prompt_of(kBegun, thinking, format.c_str()), opened + between + "It is");
             const std::string blank = kQuestion + R"(,{"role":"assistant","content":" \nIt is "})";
-            EXPECT_EQ(prompt_of(blank, thinking, form.c_str()), opened + between + " \nIt is ");
+            EXPECT_EQ(prompt_of(blank, thinking, format.c_str()), opened + between + " \nIt is ");
             // After an earlier answer, too.
             const std::string turns = kQuestion + R"(,{"role":"assistant","content":"a"},)" + kQuestion;
-            const std::string again = prompt_of(turns, thinking, form.c_str());
-            EXPECT_EQ(prompt_of(turns + R"(,{"role":"assistant","content":"It is"})", thinking, form.c_str()),
+            const std::string again = prompt_of(turns, thinking, format.c_str());
+            EXPECT_EQ(prompt_of(turns + R"(,{"role":"assistant","content":"It is"})", thinking, format.c_str()),
                       again + between + "It is");
             ++compared;
         }

@@ -30,7 +30,7 @@ Played play(const std::string& fields, const std::string& first = "a", size_t to
     Played played;
     std::vector<std::function<void()>> waiting;
     const auto received = std::make_shared<Received>();
-    const auto answer = std::make_shared<PlainAnswer>(received, model, read.form, std::move(read.plain));
+    const auto answer = std::make_shared<PlainAnswer>(received, model, read.delivery, std::move(read.plain));
     answer->make_whole_by([&](uint64_t bytes, std::function<void()> work) {
         played.bytes = bytes;
         waiting.push_back(std::move(work));

@@ -45,9 +45,9 @@ TEST(RequestSeed, IsTheServersOnlyWhereTheRequestHasNone) {
 
 TEST(RequestSeed, IsToldByChoice) {
     const ModelText model = small_model();
-    const PlainForm form = read(R"("seed":7,"n":3,"top_k":5)", model).plain;
+    const PlainDelivery delivery = read(R"("seed":7,"n":3,"top_k":5)", model).plain;
     for (const uint64_t seed : {uint64_t{7}, uint64_t{9}, uint64_t{1} << 63}) {
-        const json::object settings = json::parse(form.settings.json(seed)).as_object();
+        const json::object settings = json::parse(delivery.settings.json(seed)).as_object();
         EXPECT_EQ(settings.at("seed").to_number<uint64_t>(), seed);
         EXPECT_EQ(settings.at("top_k"), 5);
     }

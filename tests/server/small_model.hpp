@@ -5,15 +5,15 @@
 
 namespace tessera::server {
 
-// `form`: of chats, by name.
-inline ModelText small_model(const char* form = "qwen3") {
+// `format`: of chats, by name.
+inline ModelText small_model(const char* format = "qwen3") {
     static const gguf::GgufFile file = gguf::GgufFile::open(TSR_TEST_MODEL);
     ModelText made;
     made.name = "test";
     made.context = 512;
     made.tokenizer = make_tokenizer(file);
     made.structure = std::make_unique<structure::Helper>(*made.tokenizer);
-    made.writer = std::make_unique<ChatWriter>(file, *made.tokenizer, form);
+    made.writer = std::make_unique<ChatWriter>(file, *made.tokenizer, format);
     return made;
 }
 

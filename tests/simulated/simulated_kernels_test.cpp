@@ -12,22 +12,22 @@ using sdk::attribute;
 using testing::AllOf;
 using testing::HasSubstr;
 
-enum class Form { kPlain, kPrefix, kProjected };
+enum class Variant { kPlain, kPrefix, kProjected };
 
-std::unique_ptr<TestNode> attention(const char* op, Form form, int64_t dk, int64_t dv) {
+std::unique_ptr<TestNode> attention(const char* op, Variant variant, int64_t dk, int64_t dv) {
     const int64_t heads = 2, latent = 96, rows = 1;
-    const int64_t k = form == Form::kPlain ? heads * dk : form == Form::kPrefix ? dk : latent + 32;
-    const bool projected = form == Form::kProjected;
+    const int64_t k = variant == Variant::kPlain ? heads * dk : variant == Variant::kPrefix ? dk : latent + 32;
+    const bool projected = variant == Variant::kProjected;
     return std::make_unique<TestNode>(
         op,
         std::vector<Tensor>{make_tensor(TSR_TYPE_F32, {dk, heads, rows}), make_tensor(TSR_TYPE_F16, {k, 64, 1}),
-                            form == Form::kPlain ? make_tensor(TSR_TYPE_F16, {heads * dv, 64, 1}) : Tensor{},
+                            variant == Variant::kPlain ? make_tensor(TSR_TYPE_F16, {heads * dv, 64, 1}) : Tensor{},
                             integers({rows}, {0}), integers({rows}, {0}), integers({1, 1}, {0}),
                             projected ? make_tensor(TSR_TYPE_F16, {latent, dk - 32, heads}) : Tensor{},
                             projected ? make_tensor(TSR_TYPE_F16, {latent, dv, heads}) : Tensor{}},
         std::vector<Tensor>{make_tensor(TSR_TYPE_F32, {dv, heads, rows})},
         std::vector<tsr_attribute>{attribute("scale", 0.1),
-                                   attribute("kv_heads", form == Form::kPlain ? heads : int64_t{1}),
+                                   attribute("kv_heads", variant == Variant::kPlain ? heads : int64_t{1}),
                                    attribute("head_dim_v", dv)});
 }
 
@@ -41,25 +41,25 @@ tsr_kernel_plan ask(const TestNode& node, const tsr_device_info& device) {
 
 TEST(SimulatedKernels, FlashAttentionIsClaimedAsTheCudaPluginsClaimIt) {
     struct Claim {
-        Form form;
+        Variant variant;
         int64_t dk, dv;
         bool legacy, ampere;
     };
     const Claim claims[] = {
-        {Form::kPlain, 192, 128, true, true},     {Form::kPlain, 128, 128, true, true},
-        {Form::kPlain, 64, 64, true, true},       {Form::kPlain, 96, 96, false, false},
-        {Form::kPlain, 576, 512, false, false},   {Form::kProjected, 192, 128, true, true},
-        {Form::kProjected, 80, 64, false, false}, {Form::kPrefix, 576, 512, false, true},
-        {Form::kPrefix, 128, 128, false, false},  {Form::kPrefix, 288, 256, false, false},
+        {Variant::kPlain, 192, 128, true, true},     {Variant::kPlain, 128, 128, true, true},
+        {Variant::kPlain, 64, 64, true, true},       {Variant::kPlain, 96, 96, false, false},
+        {Variant::kPlain, 576, 512, false, false},   {Variant::kProjected, 192, 128, true, true},
+        {Variant::kProjected, 80, 64, false, false}, {Variant::kPrefix, 576, 512, false, true},
+        {Variant::kPrefix, 128, 128, false, false},  {Variant::kPrefix, 288, 256, false, false},
     };
     for (const Claim& c : claims) {
-        const auto flash = attention("flash_attention", c.form, c.dk, c.dv);
-        const auto tiles = attention("tiled_attention", c.form, c.dk, c.dv);
+        const auto flash = attention("flash_attention", c.variant, c.dk, c.dv);
+        const auto tiles = attention("tiled_attention", c.variant, c.dk, c.dv);
         for (const uint32_t capability : {600u, 610u, 700u, 750u, 800u, 860u, 890u, 1200u}) {
             const tsr_device_info device = device_info(capability);
             const tsr_kernel_plan plan = ask(*flash, device);
             EXPECT_EQ(plan.supported == 1, capability >= 800 ? c.ampere : c.legacy)
-                << static_cast<int>(c.form) << " " << c.dk << "/" << c.dv << " at " << capability << ": "
+                << static_cast<int>(c.variant) << " " << c.dk << "/" << c.dv << " at " << capability << ": "
                 << plan.reason;
             if (!plan.supported) {
                 EXPECT_THAT(plan.reason, AllOf(HasSubstr("required"), HasSubstr("supported"), HasSubstr("missing")));
@@ -175,7 +175,7 @@ TEST(SimulatedKernels, BoundsOfALaunchAreKept) {
     reversed.all[TSR_RANGE_PROMPT_ROWS] = {2, 1};
     EXPECT_THAT(compute(reversed, [](auto&, tsr_launch&) {}), AllOf(HasSubstr("prompt rows"), HasSubstr("[2, 1)")));
 
-    auto attends = attention("flash_attention", Form::kPlain, 64, 64);
+    auto attends = attention("flash_attention", Variant::kPlain, 64, 64);
     attends->operand(3).integers()[0] = 9;
     std::fill(attends->operand(1).bytes->begin(), attends->operand(1).bytes->end(), 0);
     std::fill(attends->operand(2).bytes->begin(), attends->operand(2).bytes->end(), 0);

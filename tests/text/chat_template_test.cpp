@@ -24,7 +24,7 @@ std::string text_of(const json::value& value) {
     return json::value_to<std::string>(value);
 }
 
-// A form that is known only through a program in a file has no name.
+// A format that is known only through a program in a file has no name.
 std::string name_of(const json::value& entry) {
     return entry.at("name").is_null() ? "" : text_of(entry.at("name"));
 }
@@ -83,7 +83,7 @@ TEST(ChatTemplate, EveryNameIsRecorded) {
     std::vector<std::string> names;
     for (const json::value& entry : recorded().at("templates").as_array())
         if (!name_of(entry).empty()) names.push_back(name_of(entry));
-    // Forms with tools are in a file of their own.
+    // Formats with tools are in a file of their own.
     const json::value with_tools = golden("chat_tools.json");
     for (const json::value& entry : with_tools.at("templates").as_array())
         if (const std::string name = ChatTemplate::by_name(text_of(entry.at("name"))).name();

@@ -65,7 +65,7 @@ ReplySyntax calls(ToolSyntax tools) {
     return {.tools = tools};
 }
 ReplySyntax channels() {
-    return {.form = ReplyForm::kChannels, .reasoning = true, .tools = ToolSyntax::kChannels};
+    return {.framing = ReplyFraming::kChannels, .reasoning = true, .tools = ToolSyntax::kChannels};
 }
 
 const std::vector<Sample>& samples() {

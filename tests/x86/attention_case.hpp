@@ -1,5 +1,5 @@
-// A node of attention over a cache, in any form and type of the cache, with poisoned caches, workspaces and outputs: as
-// the kernel of the plugin computes it, and as the reference does.
+// A node of attention over a cache, in any variant and type of the cache, with poisoned caches, workspaces and outputs:
+// as the kernel of the plugin computes it, and as the reference does.
 #pragma once
 
 #include "attention_nodes.hpp"
@@ -22,7 +22,7 @@ struct Sequence {
 
 struct Setting {
     std::string name;
-    cpu::AttentionForm form;
+    cpu::AttentionVariant variant;
     tsr_type type;
     int heads, kv_heads, dk, dv;
     int latent = 0;
@@ -40,7 +40,7 @@ inline void PrintTo(const Setting& s, std::ostream* out) {
     *out << s.name;
 }
 
-using Form = cpu::AttentionForm;
+using enum cpu::AttentionVariant;
 
 // A node over pages in scattered order; rows begin at a range that does not start at 0.
 class AttentionCase {
@@ -58,12 +58,12 @@ class AttentionCase {
         const int pages_of_sequence = (most + s.spare + 63) / 64;
         const int count = static_cast<int>(s.sequences.size());
         const int pages = pages_of_sequence * count + 1;
-        const bool projected = s.form == Form::kProjected;
+        const bool projected = s.variant == kProjected;
         const int k_elements = projected ? s.latent + s.dk - projected_key() : s.kv_heads * s.dk;
 
         Operand& q = node.add(true, TSR_TYPE_F32, {s.dk, s.heads, all}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS, 12);
         Operand& k = node.add(true, s.type, {k_elements, 64, pages}, TSR_ROLE_CACHE);
-        if (s.form == Form::kPlain)
+        if (s.variant == kPlain)
             node.add(true, s.type, {s.kv_heads * s.dv, 64, pages}, TSR_ROLE_CACHE);
         else
             node.add_absent();
@@ -104,8 +104,8 @@ class AttentionCase {
                 const int id = order[size_t(i * pages_of_sequence + page)];
                 table.integers()[slot * (pages_of_sequence + 1) + page] = id;
                 for (int t = page * 64; t < std::min(tokens, page * 64 + 64); ++t) {
-                    fill_cached(k, t % 64, id, random, s.form != Form::kPlain);
-                    if (s.form == Form::kPlain) fill_cached(node.input(2), t % 64, id, random, false);
+                    fill_cached(k, t % 64, id, random, s.variant != kPlain);
+                    if (s.variant == kPlain) fill_cached(node.input(2), t % 64, id, random, false);
                 }
             }
             for (int r = 0; r < sequence.rows; ++r, ++row) {
@@ -215,10 +215,10 @@ inline bool lacks_layout(AttentionCase& at) {
 
 // Whether pages of a layout of its own are there for a setting, on some processor.
 inline bool has_own_layout(const Setting& s) {
-    if (s.form == Form::kPlain || (s.form == Form::kPrefix && s.heads <= 4)) return false;
-    if (s.type == TSR_TYPE_Q8_0) return (s.form == Form::kProjected ? s.latent : s.dv) % 32 == 0;
+    if (s.variant == kPlain || (s.variant == kPrefix && s.heads <= 4)) return false;
+    if (s.type == TSR_TYPE_Q8_0) return (s.variant == kProjected ? s.latent : s.dv) % 32 == 0;
     if (s.type != TSR_TYPE_F16 && s.type != TSR_TYPE_BF16) return false;
-    return s.form == Form::kProjected ? s.latent == 512 : s.dv == 512;
+    return s.variant == kProjected ? s.latent == 512 : s.dv == 512;
 }
 
 // All that a kernel can attend to in pages of a layout of its own, in that too.

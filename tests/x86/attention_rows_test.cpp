@@ -12,7 +12,7 @@ namespace {
 TEST(AttentionRun, ARowWithAWindowDoesNotDependOnTheRestOfTheBatch) {
     for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_Q8_0}) {
         for (const int window : {100, 700}) {
-            Setting s{"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{1800, 1}, {700, 150}, {2000, 3}}};
+            Setting s{"", kPrefix, type, 16, 1, 576, 512, 0, 0, {{1800, 1}, {700, 150}, {2000, 3}}};
             s.window = window;
             AttentionCase at(s);
             const auto together = at.tested(3);
@@ -33,7 +33,7 @@ TEST(AttentionRun, ARowWithAWindowDoesNotDependOnTheRestOfTheBatch) {
 TEST(AttentionRun, OneSequenceDoesNotDependOnTheRestOfTheBatch) {
     // More sequences than can be spread over several workers at once.
     const Setting s{"",
-                    Form::kPrefix,
+                    kPrefix,
                     TSR_TYPE_Q8_0,
                     16,
                     1,
@@ -118,21 +118,20 @@ std::vector<Setting> rows_of_a_sequence() {
         const std::string end = std::string("_") + t;
         for (const int position : {0, 124, 2045, 4093}) {
             if (position > 2000 && type != TSR_TYPE_F16 && type != TSR_TYPE_Q8_0) continue;
-            add("Latent" + std::to_string(position) + end,
-                {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{position, 8}}});
+            add("Latent" + std::to_string(position) + end, {"", kPrefix, type, 16, 1, 576, 512, 0, 0, {{position, 8}}});
         }
-        add("LatentFiveHeads" + end, {"", Form::kPrefix, type, 5, 1, 576, 512, 0, 0, {{380, 8}}});
-        add("Plain192" + end, {"", Form::kPlain, type, 4, 4, 192, 128, 0, 0, {{1021, 8}}});
-        add("Groups128" + end, {"", Form::kPlain, type, 16, 4, 128, 128, 0, 0, {{1021, 8}}});
-        add("GroupsOfEight" + end, {"", Form::kPlain, type, 16, 2, 64, 64, 0, 0, {{510, 8}}});
+        add("LatentFiveHeads" + end, {"", kPrefix, type, 5, 1, 576, 512, 0, 0, {{380, 8}}});
+        add("Plain192" + end, {"", kPlain, type, 4, 4, 192, 128, 0, 0, {{1021, 8}}});
+        add("Groups128" + end, {"", kPlain, type, 16, 4, 128, 128, 0, 0, {{1021, 8}}});
+        add("GroupsOfEight" + end, {"", kPlain, type, 16, 2, 64, 64, 0, 0, {{510, 8}}});
     }
-    add("LatentManyHeads", {"", Form::kPrefix, TSR_TYPE_F16, 128, 1, 576, 512, 0, 0, {{700, 8}}});
-    add("OddPrefix", {"", Form::kPrefix, TSR_TYPE_F16, 3, 1, 45, 37, 0, 0, {{252, 8}}});
+    add("LatentManyHeads", {"", kPrefix, TSR_TYPE_F16, 128, 1, 576, 512, 0, 0, {{700, 8}}});
+    add("OddPrefix", {"", kPrefix, TSR_TYPE_F16, 3, 1, 45, 37, 0, 0, {{252, 8}}});
     add_own_layouts(all);
     return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, AttentionRows, testing::ValuesIn(rows_of_a_sequence()),
+INSTANTIATE_TEST_SUITE_P(Variants, AttentionRows, testing::ValuesIn(rows_of_a_sequence()),
                          [](const auto& of) { return of.param.name; });
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The attention kernels against the reference, in all forms and cache types, and their plans.
+// The attention kernels against the reference, in all variants and cache types, and their plans.
 #include "attention_case.hpp"
 
 #include <gtest/gtest.h>
@@ -43,14 +43,14 @@ std::vector<Setting> settings() {
         // One token, few, a strip and its neighbours, many.
         for (const int position : {0, 1, 6, 63, 64, 127, 128, 512, 1500}) {
             add("LatentGeneration" + std::to_string(position) + end,
-                {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{position, 1}}});
+                {"", kPrefix, type, 16, 1, 576, 512, 0, 0, {{position, 1}}});
         }
-        add("LatentOneHead" + end, {"", Form::kPrefix, type, 1, 1, 576, 512, 0, 0, {{400, 1}}});
-        add("LatentManyHeads" + end, {"", Form::kPrefix, type, 128, 1, 576, 512, 0, 0, {{700, 1}}});
-        add("LatentPrompt" + end, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{0, 100}}});
-        add("LatentPromptAtDepth" + end, {"", Form::kPrefix, type, 5, 1, 576, 512, 0, 0, {{300, 37}}});
+        add("LatentOneHead" + end, {"", kPrefix, type, 1, 1, 576, 512, 0, 0, {{400, 1}}});
+        add("LatentManyHeads" + end, {"", kPrefix, type, 128, 1, 576, 512, 0, 0, {{700, 1}}});
+        add("LatentPrompt" + end, {"", kPrefix, type, 16, 1, 576, 512, 0, 0, {{0, 100}}});
+        add("LatentPromptAtDepth" + end, {"", kPrefix, type, 5, 1, 576, 512, 0, 0, {{300, 37}}});
         add("LatentSequences" + end, {"",
-                                      Form::kPrefix,
+                                      kPrefix,
                                       type,
                                       16,
                                       1,
@@ -59,20 +59,20 @@ std::vector<Setting> settings() {
                                       0,
                                       0,
                                       {{600, 1}, {5, 1}, {0, 40}, {333, 2}, {0, 1}, {900, 1}, {130, 1}, {700, 3}}});
-        add("Plain192" + end, {"", Form::kPlain, type, 4, 4, 192, 128, 0, 0, {{0, 150}, {140, 1}}});
-        add("PlainGeneration192" + end, {"", Form::kPlain, type, 4, 4, 192, 128, 0, 0, {{700, 1}}});
-        add("Groups128" + end, {"", Form::kPlain, type, 32, 4, 128, 128, 0, 0, {{0, 33}, {520, 1}}});
-        add("Groups64" + end, {"", Form::kPlain, type, 14, 2, 64, 64, 0, 0, {{250, 20}}});
-        add("Projected" + end, {"", Form::kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 70}, {200, 20}}});
-        add("ProjectedQuantised" + end, {"", Form::kProjected, type, 2, 1, 192, 128, 256, TSR_TYPE_Q4_0, {{90, 120}}});
+        add("Plain192" + end, {"", kPlain, type, 4, 4, 192, 128, 0, 0, {{0, 150}, {140, 1}}});
+        add("PlainGeneration192" + end, {"", kPlain, type, 4, 4, 192, 128, 0, 0, {{700, 1}}});
+        add("Groups128" + end, {"", kPlain, type, 32, 4, 128, 128, 0, 0, {{0, 33}, {520, 1}}});
+        add("Groups64" + end, {"", kPlain, type, 14, 2, 64, 64, 0, 0, {{250, 20}}});
+        add("Projected" + end, {"", kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 70}, {200, 20}}});
+        add("ProjectedQuantised" + end, {"", kProjected, type, 2, 1, 192, 128, 256, TSR_TYPE_Q4_0, {{90, 120}}});
     }
     for (const auto& [type, t] : std::initializer_list<std::pair<tsr_type, const char*>>{
              {TSR_TYPE_F32, "f32"}, {TSR_TYPE_F16, "f16"}, {TSR_TYPE_BF16, "bf16"}}) {
         const std::string end = std::string("_") + t;
-        add("OddSizes" + end, {"", Form::kPlain, type, 6, 3, 20, 13, 0, 0, {{0, 9}, {77, 1}}});
-        add("OddPrefix" + end, {"", Form::kPrefix, type, 3, 1, 45, 37, 0, 0, {{0, 9}, {150, 1}}});
-        add("ProjectedSmall" + end, {"", Form::kProjected, type, 2, 1, 48, 20, 64, TSR_TYPE_F16, {{10, 3}}});
-        add("Heads80" + end, {"", Form::kPlain, type, 4, 4, 80, 80, 0, 0, {{60, 10}}});
+        add("OddSizes" + end, {"", kPlain, type, 6, 3, 20, 13, 0, 0, {{0, 9}, {77, 1}}});
+        add("OddPrefix" + end, {"", kPrefix, type, 3, 1, 45, 37, 0, 0, {{0, 9}, {150, 1}}});
+        add("ProjectedSmall" + end, {"", kProjected, type, 2, 1, 48, 20, 64, TSR_TYPE_F16, {{10, 3}}});
+        add("Heads80" + end, {"", kPlain, type, 4, 4, 80, 80, 0, 0, {{60, 10}}});
     }
     for (const auto& [type, t] : std::initializer_list<std::pair<tsr_type, const char*>>{{TSR_TYPE_Q8_KV, "q8_KV"},
                                                                                          {TSR_TYPE_Q6_0, "q6_0"},
@@ -82,12 +82,11 @@ std::vector<Setting> settings() {
                                                                                          {TSR_TYPE_Q4_1, "q4_1"},
                                                                                          {TSR_TYPE_IQ4_NL, "iq4_nl"}}) {
         const std::string end = std::string("_") + t;
-        add("LowLatentGeneration" + end, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{512, 1}}});
-        add("LowLatentSequences" + end, {"", Form::kPrefix, type, 5, 1, 576, 512, 0, 0, {{130, 1}, {0, 40}, {333, 2}}});
-        add("LowPlain192" + end, {"", Form::kPlain, type, 4, 4, 192, 128, 0, 0, {{0, 70}, {140, 1}}});
-        add("LowProjected" + end,
-            {"", Form::kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 70}, {200, 20}}});
-        add("LowUnalignedBlocks" + end, {"", Form::kPlain, type, 4, 4, 80, 72, 0, 0, {{60, 10}, {200, 1}}});
+        add("LowLatentGeneration" + end, {"", kPrefix, type, 16, 1, 576, 512, 0, 0, {{512, 1}}});
+        add("LowLatentSequences" + end, {"", kPrefix, type, 5, 1, 576, 512, 0, 0, {{130, 1}, {0, 40}, {333, 2}}});
+        add("LowPlain192" + end, {"", kPlain, type, 4, 4, 192, 128, 0, 0, {{0, 70}, {140, 1}}});
+        add("LowProjected" + end, {"", kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 70}, {200, 20}}});
+        add("LowUnalignedBlocks" + end, {"", kPlain, type, 4, 4, 80, 72, 0, 0, {{60, 10}, {200, 1}}});
     }
     for (const auto& [type, t] : types) {
         const auto window = [&](const char* name, int tokens, bool sinks, Setting s) {
@@ -97,42 +96,40 @@ std::vector<Setting> settings() {
         };
         const std::vector<Sequence> sequences = {{600, 1}, {5, 1}, {0, 240}, {333, 2}, {0, 1}, {1900, 1}, {700, 20}};
         for (const int tokens : {1, 60, 128, 300, 1000}) {
-            window("LatentWindow", tokens, false, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, sequences});
-            window("GroupsWindow", tokens, true, {"", Form::kPlain, type, 16, 2, 64, 64, 0, 0, sequences});
-            window("FewLanesWindow", tokens, true, {"", Form::kPlain, type, 4, 2, 128, 128, 0, 0, sequences});
+            window("LatentWindow", tokens, false, {"", kPrefix, type, 16, 1, 576, 512, 0, 0, sequences});
+            window("GroupsWindow", tokens, true, {"", kPlain, type, 16, 2, 64, 64, 0, 0, sequences});
+            window("FewLanesWindow", tokens, true, {"", kPlain, type, 4, 2, 128, 128, 0, 0, sequences});
             window("ProjectedWindow", tokens, true,
-                   {"", Form::kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 170}, {400, 20}}});
+                   {"", kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 170}, {400, 20}}});
         }
-        window("LatentWindowOfOneSequence", 1000, false, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{9000, 1}}});
-        window("WindowUnderACap", 100, true,
-               {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{800, 2}, {0, 130}}, 2 << 20});
+        window("LatentWindowOfOneSequence", 1000, false, {"", kPrefix, type, 16, 1, 576, 512, 0, 0, {{9000, 1}}});
+        window("WindowUnderACap", 100, true, {"", kPrefix, type, 16, 1, 576, 512, 0, 0, {{800, 2}, {0, 130}}, 2 << 20});
         add(std::string("Sinks_") + t,
-            {"", Form::kPlain, type, 8, 2, 64, 64, 0, 0, {{900, 1}, {0, 70}}, 0, 3, false, 0, true});
+            {"", kPlain, type, 8, 2, 64, 64, 0, 0, {{900, 1}, {0, 70}}, 0, 3, false, 0, true});
     }
     // Keys of one block, values that are whole keys, values that end inside of a block.
-    add("LatentOneBlock_q8_0", {"", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 32, 32, 0, 0, {{200, 1}, {0, 40}}});
-    add("LatentWholeKeys_q8_0", {"", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 96, 96, 0, 0, {{200, 1}, {0, 40}}});
-    add("LatentPartOfBlock_q8_0", {"", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 96, 80, 0, 0, {{200, 1}, {0, 40}}});
+    add("LatentOneBlock_q8_0", {"", kPrefix, TSR_TYPE_Q8_0, 16, 1, 32, 32, 0, 0, {{200, 1}, {0, 40}}});
+    add("LatentWholeKeys_q8_0", {"", kPrefix, TSR_TYPE_Q8_0, 16, 1, 96, 96, 0, 0, {{200, 1}, {0, 40}}});
+    add("LatentPartOfBlock_q8_0", {"", kPrefix, TSR_TYPE_Q8_0, 16, 1, 96, 80, 0, 0, {{200, 1}, {0, 40}}});
     // Latent rows of one block, and such that end inside of a block.
-    add("ProjectedOneBlock_q8_0",
-        {"", Form::kProjected, TSR_TYPE_Q8_0, 3, 1, 96, 40, 32, TSR_TYPE_F16, {{0, 9}, {150, 20}}});
-    add("ProjectedPartOfBlock_q8_0", {"", Form::kProjected, TSR_TYPE_Q8_0, 2, 1, 48, 20, 48, TSR_TYPE_F16, {{10, 3}}});
-    add("UnalignedBlocks_q8_0", {"", Form::kPlain, TSR_TYPE_Q8_0, 4, 4, 80, 72, 0, 0, {{60, 10}, {200, 1}}});
+    add("ProjectedOneBlock_q8_0", {"", kProjected, TSR_TYPE_Q8_0, 3, 1, 96, 40, 32, TSR_TYPE_F16, {{0, 9}, {150, 20}}});
+    add("ProjectedPartOfBlock_q8_0", {"", kProjected, TSR_TYPE_Q8_0, 2, 1, 48, 20, 48, TSR_TYPE_F16, {{10, 3}}});
+    add("UnalignedBlocks_q8_0", {"", kPlain, TSR_TYPE_Q8_0, 4, 4, 80, 72, 0, 0, {{60, 10}, {200, 1}}});
     // Elements far stronger than the rest must cost the rest little. Scores are then far apart, too.
     for (const auto& [type, t] : types) {
-        add(std::string("Outliers_") + t, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{500, 1}, {0, 70}}, 0, 20});
+        add(std::string("Outliers_") + t, {"", kPrefix, type, 16, 1, 576, 512, 0, 0, {{500, 1}, {0, 70}}, 0, 20});
     }
-    add("UnderACap", {"", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{800, 2}, {0, 30}}, 2 << 20});
-    add("ProjectedUnderACap",
-        {"", Form::kProjected, TSR_TYPE_F16, 4, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 130}}, 3 << 20});
+    add("UnderACap", {"", kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{800, 2}, {0, 30}}, 2 << 20});
+    add("ProjectedUnderACap", {"", kProjected, TSR_TYPE_F16, 4, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 130}}, 3 << 20});
     add_own_layouts(all);
     return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, Attention, testing::ValuesIn(settings()), [](const auto& of) { return of.param.name; });
+INSTANTIATE_TEST_SUITE_P(Variants, Attention, testing::ValuesIn(settings()),
+                         [](const auto& of) { return of.param.name; });
 
 TEST(AttentionPlan, TakesEitherOpAndKeepsToTheCap) {
-    const Setting s{"", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{700, 3}}, 1 << 20};
+    const Setting s{"", kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{700, 3}}, 1 << 20};
     AttentionCase at(s, TSR_OP_TILED_ATTENTION);
     const auto wanted = at.reference();
     EXPECT_LE(relative_error(at.tested(4), wanted), 1e-3);
@@ -153,8 +150,8 @@ TEST(AttentionPlan, TakesEitherOpAndKeepsToTheCap) {
 // The scratch memory is planned before the layout of the cache is known.
 TEST(AttentionPlan, ScratchMemoryIsEnoughForEitherLayoutOfTheCache) {
     for (const Setting& s : std::initializer_list<Setting>{
-             {"", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, {{700, 3}}},
-             {"", Form::kProjected, TSR_TYPE_Q8_0, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{200, 20}}}}) {
+             {"", kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, {{700, 3}}},
+             {"", kProjected, TSR_TYPE_Q8_0, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{200, 20}}}}) {
         for (const int64_t cap : {int64_t{0}, int64_t{2} << 20}) {
             for (const uint32_t workers : {1u, 3u, 8u}) {
                 Setting setting = s;
@@ -173,7 +170,7 @@ TEST(AttentionPlan, ScratchMemoryIsEnoughForEitherLayoutOfTheCache) {
 // What has to stay canonical, or has no instructions for it, does not ask for pages of bytes.
 TEST(AttentionPlan, PagesOfBytesAreForManyHeadsWholeBlocksAndVnni) {
     const auto packs = [](int heads, int dv, bool vnni) {
-        AttentionCase at({"", Form::kPrefix, TSR_TYPE_Q8_0, heads, 1, 96, dv, 0, 0, {{70, 1}}});
+        AttentionCase at({"", kPrefix, TSR_TYPE_Q8_0, heads, 1, 96, dv, 0, 0, {{70, 1}}});
         tsr_device_info device = device_of(1);
         static const char* const kNone[] = {nullptr};
         if (!vnni) device.cpu_flags = kNone;
@@ -188,10 +185,10 @@ TEST(AttentionPlan, PagesOfBytesAreForManyHeadsWholeBlocksAndVnni) {
 
 // With room for more tokens than the window, so that it counts.
 TEST(AttentionRun, AWindowThatIsNotCrossedChangesNoBit) {
-    for (const Form form : {Form::kPlain, Form::kPrefix}) {
-        const bool plain = form == Form::kPlain;
+    for (const cpu::AttentionVariant variant : {kPlain, kPrefix}) {
+        const bool plain = variant == kPlain;
         Setting s{"",
-                  form,
+                  variant,
                   TSR_TYPE_F16,
                   16,
                   plain ? 4 : 1,
@@ -209,7 +206,7 @@ TEST(AttentionRun, AWindowThatIsNotCrossedChangesNoBit) {
 }
 
 TEST(AttentionRun, RejectsPagesThatDoNotExist) {
-    AttentionCase at({"", Form::kPrefix, TSR_TYPE_F16, 2, 1, 64, 32, 0, 0, {{70, 1}}});
+    AttentionCase at({"", kPrefix, TSR_TYPE_F16, 2, 1, 64, 32, 0, 0, {{70, 1}}});
     at.node.input(5).integers()[1] = 1000;
     EXPECT_THROW(at.tested(2), std::runtime_error);
     at.node.input(5).integers()[1] = -1;
@@ -217,7 +214,7 @@ TEST(AttentionRun, RejectsPagesThatDoNotExist) {
 }
 
 TEST(AttentionRun, EmptyRangeDoesNothing) {
-    AttentionCase at({"", Form::kPrefix, TSR_TYPE_F16, 2, 1, 64, 32, 0, 0, {{70, 1}}});
+    AttentionCase at({"", kPrefix, TSR_TYPE_F16, 2, 1, 64, 32, 0, 0, {{70, 1}}});
     at.ranges[TSR_RANGE_ROWS] = {2, 2};
     EXPECT_TRUE(at.tested(2).empty());
 }

@@ -13,7 +13,7 @@ namespace {
 
 // No encoder writes blocks of a negative scale, but they are q8_0.
 TEST(AttentionRun, NegativeScalesOfQ8_0AreScales) {
-    const Setting setting{"", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, {{300, 1}}};
+    const Setting setting{"", kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, {{300, 1}}};
     AttentionCase usual(setting), negative(setting);
     constexpr int kBlock = 34;  // an f16 scale and 32 codes
     const tsr_tensor& cache = negative.node.input(1).tensor;
@@ -33,7 +33,7 @@ TEST(AttentionRun, NegativeScalesOfQ8_0AreScales) {
 // Of the first block of token 2: -128 has no opposite.
 TEST(AttentionRun, TheLeastCodeUnderANegativeScaleIsTheLargestInPagesOfBytes) {
     if (!multiplies_bytes()) GTEST_SKIP() << "other processors have pages of this layout";
-    const Setting setting{"", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 64, 32, 0, 0, {{4, 1}}};
+    const Setting setting{"", kPrefix, TSR_TYPE_Q8_0, 16, 1, 64, 32, 0, 0, {{4, 1}}};
     AttentionCase largest(setting), least(setting);
     for (AttentionCase* at : {&largest, &least}) {
         Operand& cache = at->node.input(1);
@@ -58,7 +58,7 @@ TEST(AttentionRun, WhatIsNoNumberInTheCacheIsNoneInTheResults) {
                                                                        {TSR_TYPE_Q6_0, 0x7E00, 2}}) {
         for (const int heads : {2, 16}) {
             for (const bool own : {false, true}) {
-                AttentionCase at({"", Form::kPrefix, type, heads, 1, 576, 512, 0, 0, {{300, 1}}});
+                AttentionCase at({"", kPrefix, type, heads, 1, 576, 512, 0, 0, {{300, 1}}});
                 Operand& cache = at.node.input(1);
                 for (int64_t page = 0; page < cache.tensor.dims[2]; ++page) {
                     std::memcpy(cache.data() + page * cache.tensor.strides[2] + 7 * cache.tensor.strides[1], &nan,
@@ -79,10 +79,10 @@ TEST(AttentionRun, WhatIsNoNumberInTheCacheIsNoneInTheResults) {
 // changes none before that.
 TEST(AttentionRun, NansInInputsOfPromptsReachTheirResults) {
     constexpr int kRows = 140, kToken = 56;  // of each page
-    const Setting prefix{"", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{0, kRows}}};
-    const Setting projected{"", Form::kProjected, TSR_TYPE_F16, 2, 1, 192, 128, 512, TSR_TYPE_F32, {{0, kRows}}};
-    const Setting general{"", Form::kProjected, TSR_TYPE_F16, 2, 1, 48, 20, 48, TSR_TYPE_F32, {{0, kRows}}};
-    const Setting plain{"", Form::kPlain, TSR_TYPE_F16, 12, 2, 64, 64, 0, 0, {{0, kRows}}};
+    const Setting prefix{"", kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{0, kRows}}};
+    const Setting projected{"", kProjected, TSR_TYPE_F16, 2, 1, 192, 128, 512, TSR_TYPE_F32, {{0, kRows}}};
+    const Setting general{"", kProjected, TSR_TYPE_F16, 2, 1, 48, 20, 48, TSR_TYPE_F32, {{0, kRows}}};
+    const Setting plain{"", kPlain, TSR_TYPE_F16, 12, 2, 64, 64, 0, 0, {{0, kRows}}};
     for (Setting setting : {prefix, projected, general, plain}) {
         for (const tsr_type type : {TSR_TYPE_F16, TSR_TYPE_Q8_0}) {
             for (const bool own : {false, true}) {
@@ -90,8 +90,8 @@ TEST(AttentionRun, NansInInputsOfPromptsReachTheirResults) {
                 setting.own_layout = own;
                 if (own && !has_own_layout(setting)) continue;
                 for (const size_t input : {0, 1, 2, 6, 7}) {
-                    if (input == 2 && setting.form != Form::kPlain) continue;
-                    if (input > 2 && setting.form != Form::kProjected) continue;
+                    if (input == 2 && setting.variant != kPlain) continue;
+                    if (input > 2 && setting.variant != kProjected) continue;
                     const bool cache = input == 1 || input == 2;
                     AttentionCase usual(setting), at(setting);
                     Operand& o = at.node.input(input);
@@ -121,7 +121,7 @@ TEST(AttentionRun, NansInInputsOfPromptsReachTheirResults) {
 // One token of 16 heads over q8_0, where every 16th cached token is far from the queries and its values are `loud`
 // times as large. `strength` is a factor of the queries.
 std::vector<float> beside_loud_tokens(float strength, float loud) {
-    AttentionCase at({"", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, {{383, 1}}});
+    AttentionCase at({"", kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, {{383, 1}}});
     constexpr int kBlock = 34;  // an f16 scale and 32 codes
     const tsr_tensor& q = at.node.input(0).tensor;
     for (int head = 0; head < 16; ++head) {

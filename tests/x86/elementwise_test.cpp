@@ -453,7 +453,7 @@ TEST(CacheWrite, WritesTheSameBytesAsTheReference) {
 constexpr tsr_type kTargets[] = {TSR_TYPE_F32,  TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0,
                                  TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL};
 
-// A weight and its form in another type. Rows of both are `gap` bytes apart.
+// A weight and the same in another type. Rows of both are `gap` bytes apart.
 void add_stored(NodeCase& node, tsr_type from, tsr_type to, std::initializer_list<int64_t> dims,
                 std::initializer_list<int64_t> result, int64_t gap = 0) {
     Operand& weight = node.add(true, from, dims, TSR_ROLE_WEIGHT, TSR_RANGE_FIXED, gap);

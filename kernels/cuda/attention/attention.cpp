@@ -1,6 +1,6 @@
-// flash_attention and tiled_attention; of the plain and the prefix form: by tiles of rows where the plugin has a kernel
-// for the heads' size, on tensor cores or in f32, else row by row in f32. All keep a running softmax, so each serves
-// either op; but heads that share a latent row of 576/512 are flash attention on tensor cores alone.
+// flash_attention and tiled_attention; of the plain and the prefix variant: by tiles of rows where the plugin has a
+// kernel for the heads' size, on tensor cores or in f32, else row by row in f32. All keep a running softmax, so each
+// serves either op; but heads that share a latent row of 576/512 are flash attention on tensor cores alone.
 #include "../estimate.hpp"
 #include "../formats/block_formats.hpp"
 #include "../kernel_of.hpp"
@@ -19,8 +19,8 @@
 namespace tessera::cuda_ops {
 namespace {
 
-using cpu::AttentionForm;
 using cpu::AttentionShape;
+using cpu::AttentionVariant;
 using cuda_kernels::kAttentionHeads;
 
 constexpr int64_t kSharedLimit = 48 << 10;  // of a block on every card, for the kernel of one row
@@ -204,7 +204,7 @@ class CachedAttention {
     static bool refuse_in_f32(const tsr_node& node, const Build& build, tsr_kernel_plan& plan) {
         const AttentionShape shape(node);
         const auto dk = static_cast<long long>(shape.dk), dv = static_cast<long long>(shape.dv);
-        if (is_flash(node) && shape.form == AttentionForm::kPrefix && shape.dv > 256) {
+        if (is_flash(node) && shape.variant == AttentionVariant::kPrefix && shape.dv > 256) {
             sdk::refuse(plan,
                         "%s: required heads of %lld/%lld over one latent row; supported: %s; missing: %s; use "
                         "tiled_attention",
@@ -253,10 +253,10 @@ class Attention {
         if (!pages_fit(*node.inputs[cpu::kPageTable], *node.inputs[cpu::kK]) || shape.heads > INT32_MAX / 4096 ||
             shape.rows > INT32_MAX / shape.heads)
             return sdk::refuse(plan, "%s: required more than 2^31 tokens; supported: fewer; missing: that", node.op);
-        if (shape.form == AttentionForm::kProjected && (shape.window > 0 || sdk::has_input(node, cpu::kSinks)))
+        if (shape.variant == AttentionVariant::kProjected && (shape.window > 0 || sdk::has_input(node, cpu::kSinks)))
             return sdk::refuse(plan, "%s: required a window or sinks over keys that are projected; supported: neither",
                                node.op);
-        if (shape.form == AttentionForm::kProjected) {
+        if (shape.variant == AttentionVariant::kProjected) {
             ProjectedAttention::plan(node, device, build, plan);
         } else {
             CachedAttention::plan(node, device, build, plan);
@@ -264,7 +264,7 @@ class Attention {
     }
 
     Attention(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build) {
-        if (AttentionShape(node).form == AttentionForm::kProjected) {
+        if (AttentionShape(node).variant == AttentionVariant::kProjected) {
             projected_.emplace(node, info, device, build);
         } else {
             cached_.emplace(node, info, device, build);

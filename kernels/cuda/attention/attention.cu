@@ -1,5 +1,5 @@
 // Attention in f32 with a running maximum and sum over tiles of tokens (arXiv 2205.14135), in its plain and its prefix
-// form. A block computes up to four heads that share keys, of one row and, with several splits, of a part of the
+// variant. A block computes up to four heads that share keys, of one row and, with several splits, of a part of the
 // tokens; `combine` joins the parts. Each tile of the cache is decoded to shared memory once for all heads.
 #include "combine.hpp"
 #include "spans.hpp"

@@ -29,7 +29,7 @@ int64_t outputs_of(const AttentionShape& shape) noexcept {
 // The kernels of the heads as they are attended.
 FlashKernels kernels_of(const tsr_node& node, const Build& build, const tsr_device_info& device) noexcept {
     AttentionShape shape(node);
-    shape.form = cpu::AttentionForm::kPlain;
+    shape.variant = cpu::AttentionVariant::kPlain;
     const FlashKernels kernels = flash_kernels(shape, flash_suffix_of_written(build), build, device);
     return kernels.tensor_cores || ends_aligned(node) ? kernels : FlashKernels{};
 }

@@ -1,5 +1,5 @@
-// The projected form of attention: keys and values of a window of tokens are computed into workspace, and rows attend
-// to them, window after window, with a maximum and a sum that run on.
+// The projected variant of attention: keys and values of a window of tokens are computed into workspace, and rows
+// attend to them, window after window, with a maximum and a sum that run on.
 #pragma once
 
 #include "flash.hpp"

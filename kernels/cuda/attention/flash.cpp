@@ -27,22 +27,22 @@ int64_t shared_bytes_of(const tsr_device_info& device) noexcept {
     return said > 0 ? std::min(said, known) : known;
 }
 
-bool is(const cpu::AttentionShape& shape, cpu::AttentionForm form, int64_t dk, int64_t dv) noexcept {
-    return shape.form == form && shape.dk == dk && shape.dv == dv;
+bool is(const cpu::AttentionShape& shape, cpu::AttentionVariant variant, int64_t dk, int64_t dv) noexcept {
+    return shape.variant == variant && shape.dk == dk && shape.dv == dv;
 }
 
 constexpr const char *kF32 = "_f32", *kF16 = "_f16";
 
 FlashKernels kernels_in_f32(const cpu::AttentionShape& shape, std::string_view suffix, const Build& build) noexcept {
     using namespace cuda_kernels;
-    using cpu::AttentionForm;
-    if (is(shape, AttentionForm::kPlain, 192, 128))
+    using cpu::AttentionVariant;
+    if (is(shape, AttentionVariant::kPlain, 192, 128))
         return {{}, kernel_of<Heads192F32>("flash_192_128", build.flash_heads_f32)};
-    if (is(shape, AttentionForm::kPlain, 128, 128))
+    if (is(shape, AttentionVariant::kPlain, 128, 128))
         return {{}, kernel_of<Heads128F32>("flash_128_128", build.flash_heads_f32)};
-    if (is(shape, AttentionForm::kPlain, 64, 64))
+    if (is(shape, AttentionVariant::kPlain, 64, 64))
         return {{}, kernel_of<Heads64F32>("flash_64_64", build.flash_heads_f32)};
-    if (is(shape, AttentionForm::kPrefix, 576, 512)) {
+    if (is(shape, AttentionVariant::kPrefix, 576, 512)) {
         const FlashKernel small = kernel_of<MlaSmallF32>("flash_mla_small", build.flash_mla_f32);
         return {small, suffix == kF32 ? small : kernel_of<MlaLargeF32>("flash_mla_large", build.flash_mla_f32)};
     }
@@ -52,21 +52,21 @@ FlashKernels kernels_in_f32(const cpu::AttentionShape& shape, std::string_view s
 FlashKernels kernels_on_tensor_cores(const cpu::AttentionShape& shape, bool decoded, const Build& build,
                                      const tsr_device_info& device) noexcept {
     using namespace cuda_kernels;
-    if (is(shape, cpu::AttentionForm::kPlain, 192, 128)) {
+    if (is(shape, cpu::AttentionVariant::kPlain, 192, 128)) {
         return {kernel_of<Heads192Small>("flash_192_128_small", build.flash_heads, decoded),
                 kernel_of<Heads192Large>("flash_192_128_large", build.flash_heads, decoded)};
     }
-    if (is(shape, cpu::AttentionForm::kPlain, 128, 128)) {
+    if (is(shape, cpu::AttentionVariant::kPlain, 128, 128)) {
         return {kernel_of<Heads128Small>("flash_128_128_small", build.flash_heads, decoded),
                 kernel_of<Heads128Large>("flash_128_128_large", build.flash_heads, decoded)};
     }
-    if (is(shape, cpu::AttentionForm::kPlain, 64, 64)) {
+    if (is(shape, cpu::AttentionVariant::kPlain, 64, 64)) {
         return {kernel_of<Heads64Small>("flash_64_64_small", build.flash_heads, decoded),
                 kernel_of<Heads64Large>("flash_64_64_large", build.flash_heads, decoded)};
     }
     const bool wide = build.flash_mla_wide && shared_bytes_of(device) >= MlaLargeWide::Decoded::kShared &&
                       cuda::find_image(*build.flash_mla_wide, device.compute_capability);
-    if (is(shape, cpu::AttentionForm::kPrefix, 576, 512)) {
+    if (is(shape, cpu::AttentionVariant::kPrefix, 576, 512)) {
         if (wide) {
             // Multiprocessors with 228 KB of shared memory have room for two blocks that do not decode.
             return {kernel_of<MlaSmallWide>("flash_mla_small_wide", build.flash_mla_wide, decoded),

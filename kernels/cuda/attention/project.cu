@@ -1,4 +1,4 @@
-// The projected form of attention: weights of any type as rows of floats, and keys and values in f32.
+// The projected variant of attention: weights of any type as rows of floats, and keys and values in f32.
 #include "../formats/sub_block.hpp"
 #include "project_rows.hpp"
 #include "raw_rows.hpp"

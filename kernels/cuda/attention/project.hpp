@@ -1,5 +1,5 @@
-// Arguments of what the projected form of attention does before it attends: weights as rows of one type, and keys and
-// values of a window of tokens, computed from latent rows of the cache; see arguments.hpp.
+// Arguments of what the projected variant of attention does before it attends: weights as rows of one type, and keys
+// and values of a window of tokens, computed from latent rows of the cache; see arguments.hpp.
 #pragma once
 
 #include "cache.hpp"

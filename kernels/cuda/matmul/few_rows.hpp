@@ -45,7 +45,7 @@ int64_t few_rows_bytes(tsr_type weight, int64_t k, int64_t rows, uint32_t image_
 int64_t few_rows_limit(tsr_type weight, uint32_t image_capability) noexcept;
 
 // Bytes of one row of k activations in the workspace, as lanes read them; 0: products with this type read x itself. The
-// image that a card runs decides about their form.
+// image that a card runs decides about their encoding.
 uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept;
 
 // Which kernels of one row a weight takes: those that read its rows by vectors of 16 or 8 bytes, several rows a warp

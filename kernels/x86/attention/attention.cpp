@@ -25,7 +25,7 @@ using cpu::kWv;
 
 const AttentionCode& code_of(const attention::Problem& problem, const tsr_device_info* device) noexcept {
     const Vectors& vectors = vectors_of(device);
-    if (problem.byte_pages && problem.form == attention::Form::kPrefix) return *vectors.bytes;
+    if (problem.byte_pages && problem.variant == attention::Variant::kPrefix) return *vectors.bytes;
     return problem.exact ? *vectors.floats : *vectors.int16;
 }
 
@@ -46,8 +46,8 @@ attention::PackedRows packing_of(const tsr_tensor& weight) noexcept {
 bool attends_int16_pages(const attention::Problem& problem, const tsr_node& node) noexcept {
     const tsr_tensor& k = *node.inputs[cpu::kK];
     if (problem.exact || !takes_int16_pages(k.type, k.dims[0])) return false;
-    if (problem.form == attention::Form::kProjected) return problem.latent == Int16Pages::kFirstPart;
-    return problem.form == attention::Form::kPrefix && problem.group > attention::kFewLanes &&
+    if (problem.variant == attention::Variant::kProjected) return problem.latent == Int16Pages::kFirstPart;
+    return problem.variant == attention::Variant::kPrefix && problem.group > attention::kFewLanes &&
            problem.shape.first_part == Int16Pages::kFirstPart;
 }
 
@@ -56,8 +56,8 @@ bool attends_byte_pages(const attention::Problem& problem, const tsr_node& node,
                         const tsr_device_info* device) noexcept {
     const tsr_tensor& k = *node.inputs[cpu::kK];
     if (!attends_in_bytes(device) || !takes_byte_pages(k.type, k.dims[0])) return false;
-    if (problem.form == attention::Form::kProjected) return problem.latent % BytePages::kBlock == 0;
-    return problem.form == attention::Form::kPrefix && problem.group > attention::kFewLanes &&
+    if (problem.variant == attention::Variant::kProjected) return problem.latent % BytePages::kBlock == 0;
+    return problem.variant == attention::Variant::kPrefix && problem.group > attention::kFewLanes &&
            problem.shape.value % BytePages::kBlock == 0;
 }
 
@@ -117,7 +117,7 @@ struct Prepared {
 // bench_attention 1, of one token over 8,192 (16 heads over one row): 1.37 ms from canonical pages, 1.09 from pages of
 // int16, 0.82 from bytes, at the rates of attention_rates().
 double conversion_lanes(const attention::Problem& problem, const tsr_node& node) noexcept {
-    if (problem.form == attention::Form::kProjected || problem.byte_pages) return 0;
+    if (problem.variant == attention::Variant::kProjected || problem.byte_pages) return 0;
     return attends_int16_pages(problem, node) ? 3 : 8;
 }
 
@@ -130,7 +130,7 @@ Amount amount_of(const attention::Problem& problem, double lanes, double convers
     const double idle = (std::ceil(used / lanes) * lanes + conversion) / used;
     double macs = problem.macs_a_token() * tokens * rows * std::max(1.0, idle);
     double passes = 1;
-    if (problem.form == attention::Form::kProjected) {
+    if (problem.variant == attention::Variant::kProjected) {
         passes = std::max(1.0, std::ceil(rows / (budget.panels_of_block * lanes)));
         macs += passes * cached * problem.heads * problem.latent * (problem.projected_key() + problem.shape.value);
     }
@@ -173,11 +173,11 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
                     static_cast<long long>(scratch.minimum - sdk::int_attribute(*node, "scratch_bytes", 0)));
         return nullptr;
     }
-    const char* forms[] = {"plain", "value is a prefix of the key", "keys and values projected from latent rows"};
-    const bool projected_bytes = problem.form == attention::Form::kProjected && problem.byte_pages;
+    const char* variants[] = {"plain", "value is a prefix of the key", "keys and values projected from latent rows"};
+    const bool projected_bytes = problem.variant == attention::Variant::kProjected && problem.byte_pages;
     std::snprintf(plan->reason, sizeof plan->reason, "%s, heads of %d/%d, %s%s", code.arithmetic, problem.shape.key,
-                  problem.shape.value, forms[static_cast<int>(problem.form)], projected_bytes ? " in int8" : "");
-    if (problem.form == attention::Form::kProjected) {
+                  problem.shape.value, variants[static_cast<int>(problem.variant)], projected_bytes ? " in int8" : "");
+    if (problem.variant == attention::Variant::kProjected) {
         for (const uint32_t weight : {kWk, kWv}) {
             const tsr_tensor& tensor = *canonical.node().inputs[weight];
             plan->layouts[weight] = layouts_of(tensor.type, packable(tensor));
@@ -204,7 +204,7 @@ const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_dev
         problem.byte_pages = prepared.state.byte_pages.elements > 0;
         prepared.code = &code_of(problem, device);
         prepared.state.budget = budget_of(*node, problem, *prepared.code, static_cast<int>(slots_of(device)), minimum);
-        if (problem.form == attention::Form::kProjected) {
+        if (problem.variant == attention::Variant::kProjected) {
             prepared.state.wk = packing_of(*node->inputs[kWk]);
             prepared.state.wv = packing_of(*node->inputs[kWv]);
         }

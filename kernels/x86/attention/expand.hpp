@@ -1,4 +1,4 @@
-// The projected form: computes keys and values of a head from latent rows and its weights.
+// The projected variant: computes keys and values of a head from latent rows and its weights.
 #pragma once
 
 #include "../kit.hpp"

@@ -75,10 +75,10 @@ struct Load {
             Arithmetic::take_page(strip, o.byte_pages, o.page_of_token(s, first + t), t);
     }
 
-    // Of the plain form; else values are parts of what keys() loaded.
+    // Of the plain variant; else values are parts of what keys() loaded.
     static void values(const Operands& o, Scratch<Arithmetic>& scratch, const Slice& s, int key, int32_t first,
                        int tokens) noexcept {
-        if (o.problem().form != Form::kPlain) return;
+        if (o.problem().variant != Variant::kPlain) return;
         const HeadShape& shape = o.shape();
         const char* rows[kStrip] = {};
         o.find_rows(o.v, s, first, tokens, rows);

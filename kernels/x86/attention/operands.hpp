@@ -49,7 +49,7 @@ class Operands {
     const Problem& problem() const noexcept { return state_.problem; }
     const HeadShape& shape() const noexcept { return state_.problem.shape; }
     // The cache that holds the values.
-    const View& values() const noexcept { return problem().form == Form::kPlain ? v : k; }
+    const View& values() const noexcept { return problem().variant == Variant::kPlain ? v : k; }
 
     template <class Arithmetic>
     Slices<Arithmetic> slices(int few_lanes) const noexcept {

@@ -10,12 +10,12 @@
 
 namespace tessera::x86::attention {
 
-using Form = AttentionForm;
+using Variant = AttentionVariant;
 
 inline constexpr int64_t kMaxElements = 4096;  // of a key, a value and a latent row
 
 struct Problem {
-    Form form = Form::kPlain;
+    Variant variant = Variant::kPlain;
     int heads = 0;
     int key_units = 0;             // units of work over different keys: heads that have keys of their own
     int group = 0;                 // query heads of one key head, and lanes of one row in a unit of work
@@ -68,7 +68,7 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
         return false;
     }
     Problem p;
-    p.form = shape.form;
+    p.variant = shape.variant;
     p.heads = static_cast<int>(shape.heads);
     p.key_units = static_cast<int>(shape.kv_heads);
     p.group = static_cast<int>(shape.heads / shape.kv_heads);
@@ -83,16 +83,16 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
     p.sinks = sdk::has_input(node, kSinks);
     const tsr_tensor& k = check.at(kK);
     p.exact = k.type == TSR_TYPE_F32;
-    switch (shape.form) {
-        case Form::kPlain:
+    switch (shape.variant) {
+        case Variant::kPlain:
             p.exact = p.exact || check.at(kV).type == TSR_TYPE_F32;
             break;
-        case Form::kPrefix:
+        case Variant::kPrefix:
             p.shape.prefix = true;
             // With a scale of its own the value loses no precision to a large rest of the key.
             if (shape.dv < shape.dk && shape.dv % 32 == 0) p.shape.first_part = static_cast<int>(shape.dv);
             break;
-        case Form::kProjected:
+        case Variant::kProjected:
             p.hadamard = shape.hadamard;
             p.latent = static_cast<int>(shape.latent);
             p.unprojected = static_cast<int>(shape.unprojected);

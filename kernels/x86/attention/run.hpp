@@ -99,7 +99,7 @@ class Run {
 
     void unit(const Slice& s, int key, int block, int span) noexcept {
         if constexpr (!Arithmetic::kBytePages) {
-            if (problem_.form == Form::kProjected) Expand<Isa, Arithmetic>::projections(operands_, scratch_, key);
+            if (problem_.variant == Variant::kProjected) Expand<Isa, Arithmetic>::projections(operands_, scratch_, key);
         }
         const int64_t first = int64_t{block} * s.block_panels;
         const int panels = static_cast<int>(std::min<int64_t>(s.block_panels, s.panels - first));
@@ -211,7 +211,7 @@ class Run {
     // Whether FewLanes computes slices of few lanes.
     bool takes_few() const noexcept {
         if (Arithmetic::kBytePages) return false;
-        if (problem_.group > Few::kMaxLanes || problem_.form == Form::kProjected) return false;
+        if (problem_.group > Few::kMaxLanes || problem_.variant == Variant::kProjected) return false;
         const View& values = operands_.values();
         return Few::takes(operands_.k.tensor->type, shape_.key) && Few::takes(values.tensor->type, shape_.value);
     }
@@ -242,7 +242,7 @@ class Run {
                 if constexpr (!Arithmetic::kBytePages) attend_few(s, key, panels_[0], first, tokens);
                 continue;
             }
-            if (panels == 1 && problem_.form != Form::kProjected) {
+            if (panels == 1 && problem_.variant != Variant::kProjected) {
                 if (panels_[0].vectors == 2)
                     attend_alone<2>(s, key, panels_[0], first, tokens);
                 else
@@ -268,7 +268,7 @@ class Run {
         if constexpr (Arithmetic::kBytePages) {
             Loads::byte_pages(operands_, scratch_.strip, s, first, tokens);
         } else {
-            if (problem_.form == Form::kProjected)
+            if (problem_.variant == Variant::kProjected)
                 return Expand<Isa, Arithmetic>::strip(operands_, scratch_, s, first, tokens);
             Loads::keys(operands_, scratch_, s, key, first, tokens);
             Loads::values(operands_, scratch_, s, key, first, tokens);
@@ -333,7 +333,7 @@ class Run {
     }
 
     // Values are not the first part of keys.
-    bool values_apart() const noexcept { return problem_.form == Form::kPlain; }
+    bool values_apart() const noexcept { return problem_.variant == Variant::kPlain; }
 
     void begin_asking(const Slice& s, int key, const Panel<Arithmetic>& panel, int32_t first, const Part& keys,
                       const Part& values) noexcept {

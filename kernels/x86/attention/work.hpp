@@ -1,10 +1,10 @@
 // How attention is cut into units of work, and the scratch memory of each worker.
 //
-// Rows of a batch form *slices*: consecutive rows of one sequence at ascending positions. The lanes of a slice
-// (rows times heads of a group) form panels, panels form blocks, and the cached tokens form spans; a unit is a block
-// over a span for one key head. Spans follow from the positions of tokens and the node alone (Spans), and are merged in
-// order, those of a group first (kSpansOfGroup), whoever computes them: the result of a row depends neither on the
-// number of workers nor on the memory they are given nor on the other rows of a batch.
+// Rows of a batch variant *slices*: consecutive rows of one sequence at ascending positions. The lanes of a slice
+// (rows times heads of a group) variant panels, panels variant blocks, and the cached tokens variant spans; a unit is a
+// block over a span for one key head. Spans follow from the positions of tokens and the node alone (Spans), and are
+// merged in order, those of a group first (kSpansOfGroup), whoever computes them: the result of a row depends neither
+// on the number of workers nor on the memory they are given nor on the other rows of a batch.
 #pragma once
 
 #include "../kit.hpp"
@@ -42,7 +42,7 @@ class Spans {
   public:
     explicit Spans(const Problem& problem) noexcept
         : unit_(static_cast<int64_t>(std::bit_ceil(static_cast<unsigned>(std::clamp(problem.key_units, 1, 16))))),
-          whole_(problem.form == Form::kProjected) {}
+          whole_(problem.variant == Variant::kProjected) {}
 
     // The first strip of a span.
     int64_t begin(int64_t span) const noexcept {
@@ -64,7 +64,7 @@ class Spans {
 
   private:
     int64_t unit_;
-    bool whole_;  // a projected form gains from rows, not from spans
+    bool whole_;  // a projected variant gains from rows, not from spans
 };
 
 // The first span after those of the same group.
@@ -107,7 +107,7 @@ template <class Arithmetic>
 struct Panel {
     typename Arithmetic::Queries queries;
     float* out;       // of the current span: elements and lanes as Result says, then top and sums [kPanel]
-    float* group;     // the same of the group's spans before; none in the projected form
+    float* group;     // the same of the group's spans before; none in the projected variant
     float* total;     // the same of the groups before
     int32_t* limits;  // [lanes]: last token that the lane sees; ascending
     int lanes;        // in use
@@ -119,7 +119,7 @@ struct Panel {
         Panel panel{};
         panel.queries = Arithmetic::take_queries(arena, shape.padded_key());
         panel.out = take_result(arena, shape);
-        if (problem.form != Form::kProjected) {
+        if (problem.variant != Variant::kProjected) {
             panel.group = take_result(arena, shape);
             panel.total = take_result(arena, shape);
         }
@@ -142,7 +142,7 @@ struct Scratch {
     using Bytes = ByteOperands<Arithmetic::kLanes>;
     typename Arithmetic::Strip strip;
     typename Arithmetic::Weights weights;
-    // The rest is for the projected form. Latent rows, and the weights of a head as queries over them:
+    // The rest is for the projected variant. Latent rows, and the weights of a head as queries over them:
     typename Arithmetic::Strip latents;
     typename Arithmetic::Queries* projections;
     // or, over byte pages, these instead:
@@ -159,7 +159,7 @@ struct Scratch {
         Scratch s{};
         s.strip = Arithmetic::take_strip(arena, problem.shape);
         s.weights = Arithmetic::take_weights(arena);
-        if (problem.form != Form::kProjected) return s;
+        if (problem.variant != Variant::kProjected) return s;
         constexpr int kPanel = Arithmetic::kPanel;
         s.key_panels = (problem.projected_key() + kPanel - 1) / kPanel;
         s.value_panels = (problem.shape.value + kPanel - 1) / kPanel;
@@ -221,9 +221,9 @@ Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& mi
         return budget;
     }
     const int64_t one = worker_bytes<Arithmetic>(problem, 1), two = worker_bytes<Arithmetic>(problem, 2);
-    const bool merges = problem.form != Form::kProjected;
+    const bool merges = problem.variant != Variant::kProjected;
     const int64_t used = two - one - (merges ? 2 * result_bytes : 0);  // what was merged is needed once a span
-    const int64_t wanted = problem.form == Form::kProjected ? kProjectedBlockBytes : kBlockBytes;
+    const int64_t wanted = problem.variant == Variant::kProjected ? kProjectedBlockBytes : kBlockBytes;
     const int64_t maximum = (problem.max_rows * problem.group + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
     budget.panels_of_block = static_cast<int>(std::clamp<int64_t>(wanted / used, 1, maximum));
     int64_t slots_of_row = 0;
@@ -325,7 +325,7 @@ class Slices {
         // Enough units for several workers, but projected keys are worth as many rows as there are.
         const int64_t maximum = std::min<int64_t>(budget_->panels_of_block, s.panels);
         const int64_t units = s.first_slot >= 0 ? all * spans : all;
-        const int64_t wanted = problem_->form == Form::kProjected ? maximum : units / kWantedUnits;
+        const int64_t wanted = problem_->variant == Variant::kProjected ? maximum : units / kWantedUnits;
         s.block_panels = static_cast<int>(std::clamp<int64_t>(wanted, 1, maximum));
         s.blocks = static_cast<int>((s.panels + s.block_panels - 1) / s.block_panels);
         return true;

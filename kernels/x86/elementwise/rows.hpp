@@ -1,4 +1,4 @@
-// Kernels for AVX2 of ops that work on one row at a time and have no form for wider vectors. Each file ends with the
+// Kernels for AVX2 of ops that work on one row at a time and have no version for wider vectors. Each file ends with the
 // list of its own, and elementwise.cpp makes kernels of all lists.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Keys and values of the projected form of attention on tensor cores, as f16: 64 tokens by 64 outputs a block.
+// Keys and values of the projected variant of attention on tensor cores, as f16: 64 tokens by 64 outputs a block.
 #include "kernels/cuda/formats/sub_block_small.hpp"
 #include "kernels/cuda/attention/project_rows.hpp"
 #include "../products/decode_f16.hpp"

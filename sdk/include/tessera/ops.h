@@ -120,14 +120,14 @@
  * 0 .. positions[r] of that sequence (its own included: it has been written). Pages past those hold anything, NaN too.
  * q f32 [dk, H, R], k cache, [v cache]?, positions i32 [R], sequences i32 [R], page_table i32 [P, S], [wk any]?,
  * [wv any]?, [sinks f32 [H]]? -> f32 [dv, H, R]: softmax(scale * q k) v.
- * Three forms:
+ * Three variants:
  *   - plain: k rows hold kv_heads * dk, v rows kv_heads * dv elements, one head after the other; query head h uses head
  *     h / (H / kv_heads).
  *   - prefix: no v: kv_heads = 1, k rows hold dk elements, of which the first dv are the value too.
  *   - projected: no v, wk [c, dk - p, H] and wv [c, dv, H]: k rows hold c + p elements; the key of head h is wk_h times
  *     the first c, followed by the last p; its value is wv_h times the first c.
  * Attributes: scale (f), kv_heads, head_dim_v (dv), scratch_bytes: the maximum of workspace; max_tokens: of one
- * sequence; hadamard (0), projected form: the op "hadamard" was applied to the first c elements of cached rows, as a
+ * sequence; hadamard (0), projected variant: the op "hadamard" was applied to the first c elements of cached rows, as a
  * row of their own, and has to be applied to rows of wk and wv; window (0: none): row r sees the last that many tokens
  * alone, its own included, tokens max(0, positions[r] - window + 1) .. positions[r]; entries of the page table before
  * the page of the first of those are anything, and their pages hold anything.
@@ -140,5 +140,5 @@
 
 /* Abstract. q f32 [dk, H, R], k f32 [dk, KV, R], v f32 [dv, KV, R] (rope applied to q and k), positions, sequences,
  * page_table, [sinks f32 [H]]? -> f32 [dv, H, R]. Lowerings "flash" and "tiles", family "expanded": cache_write twice,
- * then attention in its plain form. Attributes: scale (f), window (0) as of flash_attention. */
+ * then attention in its plain variant. Attributes: scale (f), window (0) as of flash_attention. */
 #define TSR_OP_CACHED_ATTENTION "cached_attention"

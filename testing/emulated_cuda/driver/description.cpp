@@ -76,7 +76,7 @@ uint64_t memory_bytes(std::string_view text, std::string_view card) {
     return static_cast<uint64_t>(value * factor);
 }
 
-// "8.6" -> 860; 0 if it is not of that form.
+// "8.6" -> 860; 0 if it is not such a text.
 uint32_t parse_capability(std::string_view text) {
     uint32_t major = 0, minor = 0;
     const char* const end = text.data() + text.size();

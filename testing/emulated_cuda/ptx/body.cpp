@@ -250,18 +250,18 @@ Operand Body::read_number(Tokens& tokens, std::string_view token, bool negative)
         if (negative || error != std::errc() || end != digits.data() + digits.size() ||
             digits.size() != (single ? 8u : 16u))
             throw Error(tokens.line(), "malformed number " + std::string(token));
-        operand.form = single ? Form::kFloat32 : Form::kFloat64;
+        operand.kind = single ? OperandKind::kFloat32 : OperandKind::kFloat64;
         return operand;
     }
     if (!read_integer(token, operand.bits)) throw Error(tokens.line(), "malformed number " + std::string(token));
     if (negative) operand.bits = ~operand.bits + 1;
-    operand.form = Form::kInteger;
+    operand.kind = OperandKind::kInteger;
     return operand;
 }
 
 Operand Body::read_address(Tokens& tokens) {
     Operand address;
-    address.form = Form::kAddress;
+    address.kind = OperandKind::kAddress;
     const std::string_view base = tokens.next();
     uint64_t offset = 0;
     if (base.empty()) throw Error(tokens.line(), "an address without its ]");
@@ -293,7 +293,7 @@ Operand Body::read_operand(Tokens& tokens) {
         do parts.push_back(read_operand(tokens));
         while (tokens.accept(","));
         tokens.expect("}");
-        operand.form = Form::kVector;
+        operand.kind = OperandKind::kVector;
         operand.first = static_cast<uint32_t>(statement_.parts.size());
         operand.size = static_cast<uint32_t>(parts.size());
         statement_.parts.insert(statement_.parts.end(), parts.begin(), parts.end());
@@ -308,17 +308,17 @@ Operand Body::read_operand(Tokens& tokens) {
     if (token == "-") return read_number(tokens, tokens.next(), true);
     if (!token.empty() && token[0] >= '0' && token[0] <= '9') return read_number(tokens, token, false);
     if (find_register(token, operand.reg) || find_special(token, operand.reg)) {
-        operand.form = Form::kRegister;
+        operand.kind = OperandKind::kRegister;
         operand.type = translation_.registers[operand.reg];
         return operand;
     }
     if (find_symbol(token, operand.bits)) {
-        operand.form = Form::kInteger;
+        operand.kind = OperandKind::kInteger;
         if (tokens.accept("+")) operand.bits += read_number(tokens, tokens.next(), false).bits;
         return operand;
     }
     if (token.starts_with('%')) throw Error(tokens.line(), "unknown register " + std::string(token));
-    operand.form = Form::kLabel;
+    operand.kind = OperandKind::kLabel;
     operand.text = token;
     return operand;
 }
@@ -359,7 +359,7 @@ void Body::read_statement(Tokens& tokens, std::string_view first) {
     Coder coder(translation_, s);
     translate(coder);
     for (const Operand& operand : s.operands) {
-        if (operand.form == Form::kLabel) fixups_.push_back({before, operand.text, s.line});
+        if (operand.kind == OperandKind::kLabel) fixups_.push_back({before, operand.text, s.line});
     }
 }
 

@@ -68,7 +68,7 @@ const Operand& Coder::operand(size_t i) const {
 }
 
 std::span<const Operand> Coder::parts(const Operand& vector) const {
-    if (vector.form != Form::kVector) return {&vector, 1};
+    if (vector.kind != OperandKind::kVector) return {&vector, 1};
     return std::span(statement_.parts).subspan(vector.first, vector.size);
 }
 
@@ -78,7 +78,7 @@ void Coder::expect_count(size_t least, size_t most) const {
 }
 
 uint32_t Coder::width(const Operand& operand, uint32_t fallback) const {
-    return operand.form == Form::kRegister ? operand.type.bits : fallback;
+    return operand.kind == OperandKind::kRegister ? operand.type.bits : fallback;
 }
 
 void Coder::add(Place place, bool written) {
@@ -98,34 +98,34 @@ void Coder::check_register(const Operand& operand, Type type, bool wide) const {
 }
 
 void Coder::write(const Operand& operand, Type type) {
-    if (operand.form == Form::kSink) return write_nothing(type);
-    if (operand.form != Form::kRegister) refuse("a result must be a register");
+    if (operand.kind == OperandKind::kSink) return write_nothing(type);
+    if (operand.kind != OperandKind::kRegister) refuse("a result must be a register");
     check_register(operand, type, false);
     add(operand.reg, true);
 }
 
 void Coder::write_wide(const Operand& operand, Type type) {
-    if (operand.form == Form::kSink) return write_nothing(type);
-    if (operand.form != Form::kRegister) refuse("a result must be a register");
+    if (operand.kind == OperandKind::kSink) return write_nothing(type);
+    if (operand.kind != OperandKind::kRegister) refuse("a result must be a register");
     check_register(operand, type, true);
     add(operand.reg, true);
 }
 
 void Coder::read(const Operand& operand, Type type) {
-    switch (operand.form) {
-        case Form::kRegister:
+    switch (operand.kind) {
+        case OperandKind::kRegister:
             check_register(operand, type, false);
             return add(operand.reg, false);
-        case Form::kInteger:
+        case OperandKind::kInteger:
             if (type.is_float() && type.kind != Kind::kPair && type.kind != Kind::kBrainPair)
                 refuse("expected a floating-point number");
             break;
-        case Form::kFloat32:
+        case OperandKind::kFloat32:
             if (type.bits != 32 || type.is_integer()) {
                 if (type != kB32) refuse("a number of 32 bits does not fit");
             }
             break;
-        case Form::kFloat64:
+        case OperandKind::kFloat64:
             if (type.bits != 64 || (type.is_integer() && type != kB64)) refuse("a number of 64 bits does not fit");
             break;
         default:
@@ -135,14 +135,14 @@ void Coder::read(const Operand& operand, Type type) {
 }
 
 void Coder::read_wide(const Operand& operand, Type type) {
-    if (operand.form != Form::kRegister) return read(operand, type);
+    if (operand.kind != OperandKind::kRegister) return read(operand, type);
     check_register(operand, type, true);
     add(operand.reg, false);
 }
 
 void Coder::write_predicate(const Operand& operand) {
-    if (operand.form == Form::kSink) return write_nothing(kPredicate);
-    if (operand.form != Form::kRegister || operand.type != kPredicate) refuse("expected a predicate");
+    if (operand.kind == OperandKind::kSink) return write_nothing(kPredicate);
+    if (operand.kind != OperandKind::kRegister || operand.type != kPredicate) refuse("expected a predicate");
     add(operand.reg, true);
 }
 
@@ -154,8 +154,9 @@ void Coder::write_joined_predicate(bool given) {
 }
 
 void Coder::read_predicate(const Operand& operand) {
-    if (operand.form == Form::kInteger) return add(translation_.constant(operand.bits != 0 ? kAllLanes : 0, 0), false);
-    if (operand.form != Form::kRegister || operand.type != kPredicate) refuse("expected a predicate");
+    if (operand.kind == OperandKind::kInteger)
+        return add(translation_.constant(operand.bits != 0 ? kAllLanes : 0, 0), false);
+    if (operand.kind != OperandKind::kRegister || operand.type != kPredicate) refuse("expected a predicate");
     if (operand.negated) refuse("a negated predicate cannot stand here");
     add(operand.reg, false);
 }
@@ -178,7 +179,7 @@ void Coder::read_special(Special which) {
 }
 
 uint32_t Coder::read_address(const Operand& operand) {
-    if (operand.form != Form::kAddress) refuse("expected an address");
+    if (operand.kind != OperandKind::kAddress) refuse("expected an address");
     instruction_.immediate = operand.bits;
     if (operand.reg == kNowhere) {
         read_constant(0, 8);

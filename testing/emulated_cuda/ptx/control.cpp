@@ -18,7 +18,7 @@ void branch(Warp& warp, const Instruction& i, uint32_t lanes) {
 void translate_branch(Coder& coder) {
     coder.accept("uni");
     coder.expect_count(1);
-    if (coder.operand(0).form != Form::kLabel) coder.refuse("expected a label");
+    if (coder.operand(0).kind != OperandKind::kLabel) coder.refuse("expected a label");
     coder.emit(both(branch), Flow::kJump);
 }
 

@@ -65,7 +65,8 @@ void translate_copy(Coder& coder) {
     if (coder.accept("wait_group")) {
         coder.expect_count(1);
         const Operand& groups = coder.operand(0);
-        if (groups.form != Form::kInteger || groups.bits > UINT32_MAX) coder.refuse("expected a number of groups");
+        if (groups.kind != OperandKind::kInteger || groups.bits > UINT32_MAX)
+            coder.refuse("expected a number of groups");
         coder.instruction().more = static_cast<uint32_t>(groups.bits);
         return coder.emit(both(wait));
     }
@@ -76,7 +77,7 @@ void translate_copy(Coder& coder) {
     while (coder.peek().starts_with("L2::") && !coder.peek().ends_with("hint")) coder.word();
     coder.expect_count(3, 4);
     const Operand& size = coder.operand(2);
-    if (size.form != Form::kInteger || (size.bits != 16 && (around || (size.bits != 4 && size.bits != 8))))
+    if (size.kind != OperandKind::kInteger || (size.bits != 16 && (around || (size.bits != 4 && size.bits != 8))))
         coder.refuse("copies 16 bytes, or with .ca 4 or 8");
     const uint32_t bits = coder.read_address(coder.operand(0));
     const uint64_t offset = coder.instruction().immediate;

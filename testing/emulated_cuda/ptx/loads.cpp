@@ -172,22 +172,22 @@ struct Shape {
     bool strong = false;
 };
 
-Shape read_form(Coder& coder, bool loads) {
-    Shape form{};
+Shape read_shape(Coder& coder, bool loads) {
+    Shape shape{};
     const bool ordered = coder.accept("relaxed") || (loads ? coder.accept("acquire") : coder.accept("release"));
     if (ordered && !coder.accept("cta") && !coder.accept("gpu")) coder.expect("sys");
-    form.strong = ordered || (!coder.accept("weak") && coder.accept("volatile"));
-    form.space = accept_space(coder);
+    shape.strong = ordered || (!coder.accept("weak") && coder.accept("volatile"));
+    shape.space = accept_space(coder);
     for (const char* hint : {"ca", "cg", "cs", "lu", "cv", "wb", "wt"}) {
         if (coder.accept(hint)) break;
     }
-    if (loads) form.read_only = coder.accept("nc");
-    if (form.read_only && form.space != Space::kGlobal) coder.refuse(".nc is of global memory");
+    if (loads) shape.read_only = coder.accept("nc");
+    if (shape.read_only && shape.space != Space::kGlobal) coder.refuse(".nc is of global memory");
     accept_hints(coder);
-    form.count = coder.accept("v2") ? 2 : coder.accept("v4") ? 4 : 1;
-    form.type = coder.type("b8 u8 s8 b16 u16 s16 b32 u32 s32 f32 b64 u64 s64 f64");
-    if (form.type.bytes() * form.count > 16) coder.refuse("more than 16 bytes");
-    return form;
+    shape.count = coder.accept("v2") ? 2 : coder.accept("v4") ? 4 : 1;
+    shape.type = coder.type("b8 u8 s8 b16 u16 s16 b32 u32 s32 f32 b64 u64 s64 f64");
+    if (shape.type.bytes() * shape.count > 16) coder.refuse("more than 16 bytes");
+    return shape;
 }
 
 template <class Pick>
@@ -207,48 +207,48 @@ Run of_size(uint32_t bytes, const Pick& pick) {
 }
 
 // The registers of a vector or of one, all of one width.
-uint32_t width_of_all(Coder& coder, std::span<const Operand> values, const Shape& form) {
-    if (values.size() != form.count) coder.refuse("expected " + std::to_string(form.count) + " registers");
+uint32_t width_of_all(Coder& coder, std::span<const Operand> values, const Shape& shape) {
+    if (values.size() != shape.count) coder.refuse("expected " + std::to_string(shape.count) + " registers");
     uint32_t width = 0;
     for (const Operand& value : values) {
-        const uint32_t own = coder.width(value, form.type.bits < 16 ? 16 : form.type.bits);
+        const uint32_t own = coder.width(value, shape.type.bits < 16 ? 16 : shape.type.bits);
         if (width != 0 && own != width) coder.refuse("registers of different sizes");
         width = own;
-        if (value.form == Form::kRegister && value.type.is_float() && form.type.is_integer() &&
-            form.type.kind != Kind::kBits)
+        if (value.kind == OperandKind::kRegister && value.type.is_float() && shape.type.is_integer() &&
+            shape.type.kind != Kind::kBits)
             coder.refuse("an integer and a floating-point number are no operands of each other");
     }
     return width;
 }
 
 void translate_load(Coder& coder) {
-    const Shape form = read_form(coder, true);
+    const Shape shape = read_shape(coder, true);
     coder.expect_count(2);
     const auto values = coder.parts(coder.operand(0));
-    const uint32_t width = width_of_all(coder, values, form);
-    for (const Operand& value : values) coder.write_wide(value, form.type);
+    const uint32_t width = width_of_all(coder, values, shape);
+    for (const Operand& value : values) coder.write_wide(value, shape.type);
     const uint32_t address_bits = coder.read_address(coder.operand(1));
-    coder.instruction().more = find_extension(coder, form.type, width) | (form.strong ? kStrong : 0);
-    coder.emit(both(of_size(form.type.bytes() * form.count, [&]<uint32_t Bytes>() {
-        return load_from<Bytes>(coder, form.space, form.read_only, address_bits);
+    coder.instruction().more = find_extension(coder, shape.type, width) | (shape.strong ? kStrong : 0);
+    coder.emit(both(of_size(shape.type.bytes() * shape.count, [&]<uint32_t Bytes>() {
+        return load_from<Bytes>(coder, shape.space, shape.read_only, address_bits);
     })));
 }
 
 void translate_store(Coder& coder) {
-    const Shape form = read_form(coder, false);
+    const Shape shape = read_shape(coder, false);
     coder.expect_count(2);
     const auto values = coder.parts(coder.operand(1));
-    const uint32_t width = width_of_all(coder, values, form);
+    const uint32_t width = width_of_all(coder, values, shape);
     const uint32_t address_bits = coder.read_address(coder.operand(0));
     for (const Operand& value : values) {
-        if (value.form == Form::kRegister || form.type.bits > 8)
-            coder.read_wide(value, form.type);
+        if (value.kind == OperandKind::kRegister || shape.type.bits > 8)
+            coder.read_wide(value, shape.type);
         else
             coder.read_constant(value.bits & 0xFF, 2);
     }
-    coder.instruction().more = find_extension(coder, form.type, width) | (form.strong ? kStrong : 0);
-    coder.emit(both(of_size(form.type.bytes() * form.count,
-                            [&]<uint32_t Bytes>() { return store_to<Bytes>(coder, form.space, address_bits); })));
+    coder.instruction().more = find_extension(coder, shape.type, width) | (shape.strong ? kStrong : 0);
+    coder.emit(both(of_size(shape.type.bytes() * shape.count,
+                            [&]<uint32_t Bytes>() { return store_to<Bytes>(coder, shape.space, address_bits); })));
 }
 
 void nothing(Warp&, const Instruction&, uint32_t) {}

@@ -47,12 +47,14 @@ void move(Coder& coder) {
         coder.read_predicate(from);
         return coder.emit(both(move_predicate));
     }
-    const Operand* const vector = to.form == Form::kVector ? &to : from.form == Form::kVector ? &from : nullptr;
+    const Operand* const vector = to.kind == OperandKind::kVector     ? &to
+                                  : from.kind == OperandKind::kVector ? &from
+                                                                      : nullptr;
     if (!vector) {
         // Bits are moved, whatever they are of.
         coder.write(to, {Kind::kBits, type.bits});
-        if (from.form == Form::kInteger && type.is_float()) coder.refuse("expected a floating-point number");
-        coder.read(from, from.form == Form::kRegister ? Type{Kind::kBits, type.bits} : type);
+        if (from.kind == OperandKind::kInteger && type.is_float()) coder.refuse("expected a floating-point number");
+        coder.read(from, from.kind == OperandKind::kRegister ? Type{Kind::kBits, type.bits} : type);
         return coder.emit(of_bits<kSame, 1>(type));
     }
     const auto parts = coder.parts(*vector);

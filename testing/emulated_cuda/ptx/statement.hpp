@@ -9,10 +9,10 @@
 
 namespace tessera::cuda::ptx {
 
-enum class Form : uint8_t { kRegister, kInteger, kFloat32, kFloat64, kAddress, kVector, kSink, kLabel };
+enum class OperandKind : uint8_t { kRegister, kInteger, kFloat32, kFloat64, kAddress, kVector, kSink, kLabel };
 
 struct Operand {
-    Form form = Form::kSink;
+    OperandKind kind = OperandKind::kSink;
     bool negated = false;          // !%p
     bool joined = false;           // the second of %r1|%p1
     Type type;                     // of the register

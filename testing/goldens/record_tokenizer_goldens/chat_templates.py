@@ -111,7 +111,7 @@ TEMPLATES = {
 TEMPLATES["kimi-k2 (later)"] = TEMPLATES["kimi-k2"].replace(
     "You are a helpful assistant<|im_end|>\n  {%- endif -%}", "You are Kimi, an AI assistant created by Moonshot AI.<|im_end|>\n  {% endif %}")
 
-# The name under which the runtime knows the form, where it differs from the key.
+# The name under which the runtime knows the format, where it differs from the key.
 NAMES = {"deepseek-r1 (first)": "deepseek-r1-first", "tessera": "deepseek3"}
 # Known only through a program in a file.
 UNNAMED = {"kimi-k2 (later)"}

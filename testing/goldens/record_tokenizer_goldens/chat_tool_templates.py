@@ -228,7 +228,7 @@ TEMPLATES = {
     "chatml (Qwen 3 Instruct)": (QWEN3_INSTRUCT, False, True, True),
     "llama3.1": (LLAMA, True, True, True),
 }
-# Forms of the same name that are known only through a program in a file.
+# Formats of the same name that are known only through a program in a file.
 UNNAMED = {"deepseek-v3.1 (as published)", "deepseek-v3.1-terminus (as published)", "deepseek-v3.1 (arguments as JSON)", "deepseek-v3.2 (llama.cpp)", "chatml (Qwen 3 Instruct)"}
 THINKING = {"deepseek-v3.1", "deepseek-v3.1-terminus", "deepseek-v3.2", "deepseek-v3.2 (llama.cpp)", "qwen3"}
 # Complete programs in a folder.

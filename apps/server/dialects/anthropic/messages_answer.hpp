@@ -12,9 +12,9 @@ namespace tessera::server::anthropic {
 
 class MessagesAnswer final : public ChatAnswering {
   public:
-    MessagesAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                   ChatForm chat)
-        : ChatAnswering(std::move(exchange), std::move(model), form, std::move(chat), "toolu") {}
+    MessagesAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                   ChatDelivery chat)
+        : ChatAnswering(std::move(exchange), std::move(model), delivery, std::move(chat), "toolu") {}
 
   private:
     std::string progress_json(std::string_view progress) override;

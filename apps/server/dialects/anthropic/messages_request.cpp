@@ -287,8 +287,8 @@ void set_prompt(ChatRequest& read, const ReadConversation& asked, const ModelTex
 ChatRequest read_messages(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
     const Fields fields(object, messages_table());
-    ChatRequest read{read_form(fields), read_request(fields, model), {}};
-    read.form.dialect = &kAnthropic;
+    ChatRequest read{read_delivery(fields), read_request(fields, model), {}};
+    read.delivery.dialect = &kAnthropic;
     read.chat.stops = read_stops(fields);
     if (!fields.has("max_tokens")) fields.reject("max_tokens", "tokens of the answer at most");
     const ReadConversation asked = read_conversation(fields, model);

@@ -12,7 +12,7 @@ std::shared_ptr<Answering> plain_completion(const EndpointContext& context, cons
     PlainRequest read = read_plain_completion(exchange->request().body, *model);
     exchange->drop_body();
     return start_answer(context, exchange->request(),
-                        std::make_shared<PlainAnswer>(exchange, std::move(model), read.form, std::move(read.plain)),
+                        std::make_shared<PlainAnswer>(exchange, std::move(model), read.delivery, std::move(read.plain)),
                         std::move(read.prompts));
 }
 

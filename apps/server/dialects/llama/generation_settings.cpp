@@ -6,7 +6,7 @@
 #include <cmath>
 
 namespace tessera::server {
-GenerationSettings::GenerationSettings(const session::Request& request, const AnswerForm& form,
+GenerationSettings::GenerationSettings(const session::Request& request, const Delivery& delivery,
                                        std::span<const std::string> stops, const text::Tokenizer& tokenizer) {
     const session::SamplingParameters& p = request.sampling;
     constexpr uint32_t kNoLimit = std::numeric_limits<uint32_t>::max();
@@ -43,10 +43,10 @@ GenerationSettings::GenerationSettings(const session::Request& request, const An
             json.value(value);
         json.end_object();
     }
-    json.end_list().member("ignore_eos", ignores_end).member("stream", form.stream);
+    json.end_list().member("ignore_eos", ignores_end).member("stream", delivery.stream);
     json.member("n_probs", request.probabilities.value_or(0));
     json.member("post_sampling_probs", request.sampled_probabilities);
-    json.member("timings_per_token", form.timings).member("cache_prompt", request.reuse).key("seed");
+    json.member("timings_per_token", delivery.timings).member("cache_prompt", request.reuse).key("seed");
 }
 
 std::string GenerationSettings::json(uint64_t seed) const {

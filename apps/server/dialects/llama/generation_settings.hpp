@@ -13,7 +13,7 @@ namespace tessera::server {
 class GenerationSettings {
   public:
     GenerationSettings() = default;
-    GenerationSettings(const session::Request& request, const AnswerForm& form, std::span<const std::string> stops,
+    GenerationSettings(const session::Request& request, const Delivery& delivery, std::span<const std::string> stops,
                        const text::Tokenizer& tokenizer);
 
     // An object of JSON.

@@ -28,8 +28,8 @@ void write_tokens(text::JsonWriter& json, std::span<const text::Token> tokens) {
 }  // namespace
 
 PlainAnswer::PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model_given,
-                         AnswerForm form_given, PlainForm plain)
-    : Answering(std::move(exchange), std::move(model_given), form_given, plain.prompts.size()),
+                         Delivery delivery_given, PlainDelivery plain)
+    : Answering(std::move(exchange), std::move(model_given), delivery_given, plain.prompts.size()),
       plain_(std::move(plain)),
       choices_(choices()) {
     check_asked();

@@ -1,4 +1,4 @@
-// Answers of /completion, in the form of llama-server's own clients.
+// Answers of /completion, as llama-server's own clients read them.
 #pragma once
 
 #include "apps/server/answering.hpp"
@@ -15,8 +15,8 @@ namespace tessera::server {
 class PlainAnswer final : public Answering {
   public:
     // Throws ApiError(400) for a field that is asked and that no answer has.
-    PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                PlainForm plain);
+    PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                PlainDelivery plain);
 
     // As of Answering; public so that tests can play the engine.
     void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) override;
@@ -48,7 +48,7 @@ class PlainAnswer final : public Answering {
     void check_asked() const;
     std::string asked_json(const AskedField& asked, size_t index, const session::Answer& answer) const;
 
-    const PlainForm plain_;
+    const PlainDelivery plain_;
     uint64_t repeated_bytes_ = 0;  // of every choice's last event, about
     std::vector<Choice> choices_;
 };

@@ -40,9 +40,9 @@ std::optional<std::vector<AskedField>> read_asked_fields(const Fields& fields, c
     return asked;
 }
 
-bool tells(const PlainForm& form, std::string_view name) {
-    return !form.fields ||
-           std::ranges::any_of(*form.fields, [&](const AskedField& field) { return field.name == name; });
+bool tells(const PlainDelivery& delivery, std::string_view name) {
+    return !delivery.fields ||
+           std::ranges::any_of(*delivery.fields, [&](const AskedField& field) { return field.name == name; });
 }
 
 }  // namespace
@@ -62,10 +62,10 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
     const Fields fields(object, plain_completion_table());
     const auto structure = read_structure(fields, model);
     PlainRequest read;
-    read.form = read_form(fields);
+    read.delivery = read_delivery(fields);
     // Not as an initialiser: if one behind another throws, GCC 12 destroys members that were never made.
-    PlainForm& form = read.plain;
-    form.stops = read_stops(fields);
+    PlainDelivery& delivery = read.plain;
+    delivery.stops = read_stops(fields);
     session::Request request = read_request(fields, model);
     request.show_control = shows_control(fields);
     request.show_end = false;
@@ -74,17 +74,18 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
                      [&](std::string_view name) { return fields.integer(name, 0, kMaximumPlainProbabilities); });
         count && *count > 0)
         request.probabilities = static_cast<uint32_t>(*count);
-    form.probabilities = request.probabilities.has_value();
-    form.sampled = request.sampled_probabilities = fields.boolean("post_sampling_probs").value_or(false);
-    form.tokens = fields.boolean("return_tokens").value_or(false);
-    form.settings = GenerationSettings(request, read.form, form.stops, *model.tokenizer);
-    form.fields = read_asked_fields(fields, form.settings);
-    const bool told = !read.form.stream && tells(form, "prompt");
+    delivery.probabilities = request.probabilities.has_value();
+    delivery.sampled = request.sampled_probabilities = fields.boolean("post_sampling_probs").value_or(false);
+    delivery.tokens = fields.boolean("return_tokens").value_or(false);
+    delivery.settings = GenerationSettings(request, read.delivery, delivery.stops, *model.tokenizer);
+    delivery.fields = read_asked_fields(fields, delivery.settings);
+    const bool told = !read.delivery.stream && tells(delivery, "prompt");
     std::vector<Prompt> prompts = read_prompts(fields, model, told);
     fields.check_read();
     if (structure) hold_to(request, *structure, model);
-    for (const Prompt& prompt : prompts) form.prompts.push_back(told ? text::json_string(prompt.text) : std::string());
-    read.prompts = requests_of(request, std::move(prompts), read.form);
+    for (const Prompt& prompt : prompts)
+        delivery.prompts.push_back(told ? text::json_string(prompt.text) : std::string());
+    read.prompts = requests_of(request, std::move(prompts), read.delivery);
     return read;
 }
 

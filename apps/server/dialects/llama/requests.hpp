@@ -24,7 +24,7 @@ struct AskedField {
 };
 
 // As llama-server has it.
-struct PlainForm {
+struct PlainDelivery {
     std::vector<std::string> prompts;  // JSON, by prompt; empty where the answer does not tell it
     std::vector<std::string> stops;
     bool tokens = false;  // the answer has its tokens, too
@@ -38,9 +38,9 @@ struct PlainForm {
 std::optional<std::string> json_member(const boost::json::value& whole, std::string_view path);
 
 struct PlainRequest {
-    AnswerForm form;
+    Delivery delivery;
     std::vector<session::Request> prompts;
-    PlainForm plain;
+    PlainDelivery plain;
 };
 
 // Callbacks, client and space of the session's requests are the caller's. Throws ApiError, and Error for what the

@@ -11,9 +11,10 @@ namespace tessera::server::ollama {
 
 class ChatAnswer : public ChatAnswering {
   public:
-    ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-               ChatForm chat, bool generate = false)
-        : ChatAnswering(std::move(exchange), std::move(model), form, std::move(chat), "call"), generate_(generate) {}
+    ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+               ChatDelivery chat, bool generate = false)
+        : ChatAnswering(std::move(exchange), std::move(model), delivery, std::move(chat), "call"),
+          generate_(generate) {}
 
   private:
     std::string progress_json(std::string_view progress) override;
@@ -27,14 +28,14 @@ class ChatAnswer : public ChatAnswering {
                     bool done);
     std::string last(std::string_view content, std::string_view reasoning, bool calls);
 
-    const bool generate_;  // in the form of /api/generate
+    const bool generate_;  // as /api/generate has it
 };
 
 class GenerateAnswer final : public ChatAnswer {
   public:
-    GenerateAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                   ChatForm chat)
-        : ChatAnswer(std::move(exchange), std::move(model), form, std::move(chat), true) {}
+    GenerateAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                   ChatDelivery chat)
+        : ChatAnswer(std::move(exchange), std::move(model), delivery, std::move(chat), true) {}
 };
 
 // "2026-01-31T12:00:00Z" of seconds since 1970.

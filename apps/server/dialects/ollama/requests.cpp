@@ -24,8 +24,8 @@ ChatRequest read_both(const Fields& fields, const ModelText& model) {
     const Fields options(given ? *given : none, options_table(), fields.path("options"));
     ChatRequest read{{}, read_request(options, model), {}};
     options.check_read();
-    read.form.stream = fields.boolean("stream").value_or(true);
-    read.form.dialect = &kOllama;
+    read.delivery.stream = fields.boolean("stream").value_or(true);
+    read.delivery.dialect = &kOllama;
     return read;
 }
 

@@ -45,7 +45,7 @@ void ChatAnswer::send_opening() {
         json.key("logprobs").null().key("finish_reason").null().end_object();
     }
     json.end_list();
-    if (form().usage_in_stream) json.key("usage").null();
+    if (delivery().usage_in_stream) json.key("usage").null();
     json.end_object();
     write(out);
 }
@@ -93,7 +93,7 @@ void ChatAnswer::send_delta(size_t index, std::string_view delta, std::string_vi
     json.key("choices").begin_list().begin_object().member("index", index).key("delta").json(delta);
     write_probabilities(json, sent, chat().probabilities && !sent.probabilities.list.empty());
     json.key("finish_reason").text_or_null(finish).end_object().end_list();
-    if (form().usage_in_stream) json.key("usage").null();
+    if (delivery().usage_in_stream) json.key("usage").null();
     if (!timings.empty()) json.key("timings").json(timings);
     json.end_object();
     send(out);
@@ -123,7 +123,7 @@ void ChatAnswer::write_message(text::JsonWriter& json, const Choice& choice) con
 }
 
 void ChatAnswer::send_last() {
-    if (form().usage_in_stream) {
+    if (delivery().usage_in_stream) {
         std::string out;
         text::JsonWriter json(out);
         write_head(json, "chat.completion.chunk");

@@ -11,9 +11,9 @@ namespace tessera::server {
 
 class ChatAnswer final : public ChatAnswering {
   public:
-    ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-               ChatForm chat)
-        : ChatAnswering(std::move(exchange), std::move(model), form, std::move(chat), "call") {}
+    ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+               ChatDelivery chat)
+        : ChatAnswering(std::move(exchange), std::move(model), delivery, std::move(chat), "call") {}
 
   private:
     std::string progress_json(std::string_view progress) override;

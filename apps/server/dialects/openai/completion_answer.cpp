@@ -19,14 +19,14 @@ size_t characters(std::string_view text) {
 }  // namespace
 
 CompletionAnswer::CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model_given,
-                                   AnswerForm form_given, CompletionForm completion)
-    : Answering(std::move(exchange), std::move(model_given), form_given, completion.echoes.size()),
+                                   Delivery delivery_given, CompletionDelivery completion)
+    : Answering(std::move(exchange), std::move(model_given), delivery_given, completion.echoes.size()),
       completion_(std::move(completion)),
       choices_(choices()),
       echoes_(completion_.echoes.size()) {
     for (size_t i = 0; i < choices_.size(); ++i) choices_[i].text = completion_.echoes[prompt_of(i)];
     for (size_t i = 0; i < completion_.echoed.size(); ++i) {
-        const CompletionForm::EchoedTokens& prompt = completion_.echoed[i];
+        const CompletionDelivery::EchoedTokens& prompt = completion_.echoed[i];
         Echo& echo = echoes_[i];
         text::StreamingDetokenizer detokenizer(*model().tokenizer, true);
         for (const text::Token token : prompt.tokens) echo.texts.push_back(detokenizer.push(token));
@@ -34,7 +34,7 @@ CompletionAnswer::CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shar
         if (!prompt.after_bos) echo_token(echo, nullptr);
         size_t end = 0;
         for (const std::string& text : echo.texts) end += characters(text);
-        for (size_t j = 0; j < form_given.choices; ++j) choices_[i * form_given.choices + j].tokens.end = end;
+        for (size_t j = 0; j < delivery_given.choices; ++j) choices_[i * delivery_given.choices + j].tokens.end = end;
     }
 }
 
@@ -131,7 +131,7 @@ void CompletionAnswer::send_choice(size_t index, std::string_view timings) {
     write_head(json);
     write_choice(json, index);
     json.end_list();
-    if (form().usage_in_stream) json.key("usage").null();
+    if (delivery().usage_in_stream) json.key("usage").null();
     if (!timings.empty()) json.key("timings").json(timings);
     json.end_object();
     send(out);
@@ -167,7 +167,7 @@ void CompletionAnswer::on_finish(size_t index, const session::Answer& answer) {
 
 void CompletionAnswer::on_end() {
     if (streams()) {
-        if (form().usage_in_stream) {
+        if (delivery().usage_in_stream) {
             std::string out;
             text::JsonWriter json(out);
             write_head(json);

@@ -15,8 +15,8 @@ namespace tessera::server {
 
 class CompletionAnswer final : public Answering {
   public:
-    CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                     CompletionForm completion);
+    CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                     CompletionDelivery completion);
 
     // As of Answering; public so that tests can play the engine.
     void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) override;
@@ -62,7 +62,7 @@ class CompletionAnswer final : public Answering {
     void write_head(text::JsonWriter& json) const;
     void write_tail(text::JsonWriter& json) const;
 
-    const CompletionForm completion_;
+    const CompletionDelivery completion_;
     std::vector<Choice> choices_;
     std::vector<Echo> echoes_;  // by prompt; without probabilities: of no tokens
 };

@@ -13,7 +13,7 @@ std::shared_ptr<Answering> completion(const EndpointContext& context, const std:
     exchange->drop_body();
     return start_answer(
         context, exchange->request(),
-        std::make_shared<CompletionAnswer>(exchange, std::move(model), read.form, std::move(read.completion)),
+        std::make_shared<CompletionAnswer>(exchange, std::move(model), read.delivery, std::move(read.completion)),
         std::move(read.prompts));
 }
 

@@ -21,7 +21,7 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
     const Fields fields(object, chat_table());
     auto structure = read_structure(fields, model);
-    ChatRequest read{read_form(fields), read_request(fields, model), {}};
+    ChatRequest read{read_delivery(fields), read_request(fields, model), {}};
     session::Request& request = read.request;
     const bool wanted = fields.boolean("logprobs").value_or(false);
     if (const auto top = fields.integer("top_logprobs", 0, kMaximumProbabilities)) {
@@ -43,9 +43,9 @@ CompletionRequest read_completion(std::string_view body, const ModelText& model)
     const json::object object = parse_object(body);
     const Fields fields(object, completion_table());
     const auto structure = read_structure(fields, model);
-    CompletionRequest read{read_form(fields), {}, {}};
+    CompletionRequest read{read_delivery(fields), {}, {}};
     if (const auto best = fields.integer("best_of", 1, kMaximumChoices);
-        best && *best > static_cast<int64_t>(read.form.choices))
+        best && *best > static_cast<int64_t>(read.delivery.choices))
         fields.refuse("best_of", "answers are not ranked; use n");
     // The API's own default.
     session::Request request = read_request(fields, model, 16);
@@ -53,21 +53,21 @@ CompletionRequest read_completion(std::string_view body, const ModelText& model)
     request.show_end = false;
     if (const auto count = fields.integer("logprobs", 0, kMaximumProbabilities))
         request.probabilities = static_cast<uint32_t>(*count);
-    CompletionForm& form = read.completion;
-    form.probabilities = request.probabilities.has_value();
+    CompletionDelivery& delivery = read.completion;
+    delivery.probabilities = request.probabilities.has_value();
     const bool echo = fields.boolean("echo").value_or(false);
     std::vector<Prompt> prompts = read_prompts(fields, model, echo);
     fields.check_read();
-    for (Prompt& prompt : prompts) form.echoes.push_back(std::move(prompt.text));
+    for (Prompt& prompt : prompts) delivery.echoes.push_back(std::move(prompt.text));
     if (structure) hold_to(request, *structure, model);
-    if (echo && form.probabilities) {
+    if (echo && delivery.probabilities) {
         request.prompt_probabilities = request.probabilities;
         for (const Prompt& prompt : prompts) {
-            form.echoed.push_back(
+            delivery.echoed.push_back(
                 {{prompt.tokens.begin() + (prompt.bos_added ? 1 : 0), prompt.tokens.end()}, prompt.bos_added});
         }
     }
-    read.prompts = requests_of(request, std::move(prompts), read.form);
+    read.prompts = requests_of(request, std::move(prompts), read.delivery);
     return read;
 }
 

@@ -12,7 +12,7 @@
 namespace tessera::server {
 
 // How a text is continued; vectors have an element a prompt.
-struct CompletionForm {
+struct CompletionDelivery {
     bool probabilities = false;
     // What stands before the answer: the prompt, or nothing.
     std::vector<std::string> echoes;
@@ -25,9 +25,9 @@ struct CompletionForm {
 };
 
 struct CompletionRequest {
-    AnswerForm form;
+    Delivery delivery;
     std::vector<session::Request> prompts;
-    CompletionForm completion;
+    CompletionDelivery completion;
 };
 
 // Callbacks, client and space of the session's requests are the caller's. All throw ApiError, and Error for what the

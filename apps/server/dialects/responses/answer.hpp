@@ -14,9 +14,9 @@ namespace tessera::server::responses {
 
 class ResponsesAnswer final : public ChatAnswering {
   public:
-    ResponsesAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                    ChatForm chat)
-        : ChatAnswering(std::move(exchange), std::move(model), form, std::move(chat), "call") {}
+    ResponsesAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                    ChatDelivery chat)
+        : ChatAnswering(std::move(exchange), std::move(model), delivery, std::move(chat), "call") {}
 
   private:
     // Of the output: reasoning, a message, or a call with its number.

@@ -133,7 +133,7 @@ bool returns_reasoning(const Fields& fields) {
 }
 
 // What an answer repeats of its request, as the API has it.
-ChatForm::Members repeated(const Fields& fields, const session::Request& request) {
+ChatDelivery::Members repeated(const Fields& fields, const session::Request& request) {
     const auto given = [&](std::string_view name, std::string_view otherwise) {
         const json::value* const value = fields.find(name);
         return value ? json::serialize(*value) : std::string(otherwise);
@@ -165,8 +165,8 @@ ChatForm::Members repeated(const Fields& fields, const session::Request& request
 ChatRequest read_response(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
     const Fields fields(object, responses_table());
-    ChatRequest read{read_form(fields), read_request(fields, model), {}};
-    read.form.dialect = &kResponses;
+    ChatRequest read{read_delivery(fields), read_request(fields, model), {}};
+    read.delivery.dialect = &kResponses;
     Conversation conversation{begin_conversation(model)};
     conversation.messages = read_input(fields, fields.text("instructions").value_or(""));
     conversation.options.tools = read_tools(fields);

@@ -118,12 +118,13 @@ class Extents {
     bool rest_known_ = false;
 };
 
-// One form of an op. An op has several where its operands are of several ranks.
+// One signature of an op. An op has several where its operands are of several ranks.
 struct OpShapes {
     std::string_view op;
     std::span<const OperandShape> inputs;
     std::span<const OperandShape> outputs;
-    // Whether the node, whose operands may be missing, has this form; nullptr: yes. The first form that it has counts.
+    // Whether the node, whose operands may be missing, has this signature; nullptr: yes. The first one that it has
+    // counts.
     bool (*applies)(const tsr_node& node) noexcept = nullptr;
     // A letter that an attribute tells, 0: none.
     char told = 0;
@@ -377,7 +378,7 @@ inline constexpr OpShapes kOpShapes[] = {
      shapes::cached_attention_agrees},
 };
 
-// The form of the node; nullptr if the table has no such op.
+// The signature of the node; nullptr if the table has no such op.
 inline const OpShapes* find_shapes(std::string_view op, const tsr_node& node) noexcept {
     for (const OpShapes& row : kOpShapes) {
         if (row.op == op && (!row.applies || row.applies(node))) return &row;

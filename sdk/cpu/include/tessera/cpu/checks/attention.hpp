@@ -25,10 +25,10 @@ enum : uint32_t {
 inline constexpr std::string_view kAttentionAttributes[] = {"scale",      "kv_heads", "head_dim_v", "scratch_bytes",
                                                             "max_tokens", "hadamard", "window"};
 
-enum class AttentionForm { kPlain, kPrefix, kProjected };
+enum class AttentionVariant { kPlain, kPrefix, kProjected };
 
 struct AttentionShape {
-    AttentionForm form = AttentionForm::kPlain;
+    AttentionVariant variant = AttentionVariant::kPlain;
     int64_t heads = 0;     // H
     int64_t kv_heads = 0;  // heads that have keys of their own; H if projected
     int64_t dk = 0;
@@ -50,12 +50,12 @@ struct AttentionShape {
         window = std::max<int64_t>(0, sdk::int_attribute(node, "window", 0));
         kv_heads = sdk::int_attribute(node, "kv_heads", 1);
         if (sdk::has_input(node, kWk)) {
-            form = AttentionForm::kProjected;
+            variant = AttentionVariant::kProjected;
             kv_heads = heads;
             latent = node.inputs[kWk]->dims[0];
             unprojected = k.dims[0] - latent;
         } else if (!sdk::has_input(node, kV)) {
-            form = AttentionForm::kPrefix;
+            variant = AttentionVariant::kPrefix;
         }
     }
 
