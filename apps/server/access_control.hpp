@@ -45,8 +45,8 @@ class AccessControl {
     // rebinding), a page of another site, no valid key where `needs_key`.
     std::optional<ApiError> refusal(const HttpRequest& request, bool needs_key) const;
 
-    // Headers for the answer to a page of a site that settings allow, also for one that refuses: a browser shows the
-    // page nothing of an answer without them. Empty for all others.
+    // Headers for the response to a page of a site that settings allow, also for one that refuses: a browser shows the
+    // page nothing of a response without them. Empty for all others.
     Headers cors_headers(const HttpRequest& request) const;
 
     Sender sender_of(const HttpRequest& request) const;

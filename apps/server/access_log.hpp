@@ -17,14 +17,14 @@ namespace tessera::server {
 
 struct Access {
     const HttpRequest* request;
-    unsigned status;     // 499: the client went before the answer ended
-    uint64_t bytes;      // of the answer, header included
-    double seconds;      // from the request's header to the answer's end
+    unsigned status;     // 499: the client went before the response ended
+    uint64_t bytes;      // of the response, header included
+    double seconds;      // from the request's header to the response's end
     const Usage* usage;  // nullptr: the request generated nothing
 };
 
-// Nothing of a prompt, an answer or a key is written. A thread of its own writes: no caller waits for a disk or a pipe.
-// Lines for which there is no room meanwhile, or which cannot be written, are dropped and counted. Any thread.
+// Nothing of a prompt, a response or a key is written. A thread of its own writes: no caller waits for a disk or a
+// pipe. Lines for which there is no room meanwhile, or which cannot be written, are dropped and counted. Any thread.
 class AccessLog {
   public:
     // `file`: "-" is standard output; none: nothing is written. Throws Error if it cannot be opened.

@@ -2,7 +2,7 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/http_text.hpp"
-#include "apps/server/pending_answer.hpp"
+#include "apps/server/pending_response.hpp"
 #include "apps/server/request_reader.hpp"
 #include "core/base/log.hpp"
 
@@ -25,10 +25,10 @@ using Tcp = asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kReadAheadBytes = 16 << 10;  // of what follows a request, while it is answered
-constexpr size_t kDiscardBytes = 1 << 20;     // read after an early answer, so that the client gets to see it
+constexpr size_t kDiscardBytes = 1 << 20;     // read after an early response, so that the client gets to see it
 constexpr uint64_t kSlowestBytes = 16 << 10;  // of a body, a second
 constexpr size_t kKeptBytes = 64 << 10;       // of a buffer between writes
-constexpr size_t kLargeBytes = 1 << 20;       // of a body or an answer
+constexpr size_t kLargeBytes = 1 << 20;       // of a body or a response
 constexpr std::chrono::milliseconds kEndPoll(500);
 
 ApiError overloaded(const std::string& message) {
@@ -37,7 +37,7 @@ ApiError overloaded(const std::string& message) {
     return error;
 }
 
-class Connection final : public Occupant, public AnswerSink, public std::enable_shared_from_this<Connection> {
+class Connection final : public Occupant, public ResponseSink, public std::enable_shared_from_this<Connection> {
   public:
     Connection(Tcp::socket socket, ConnectionContext& context, bool in_reserve)
         : socket_(std::move(socket)),
@@ -57,17 +57,17 @@ class Connection final : public Occupant, public AnswerSink, public std::enable_
 
     void read_request();
 
-    uint64_t body_bytes() const override { return answer_ ? answer_->body_bytes() : body_.bytes(); }
-    uint64_t unread_bytes() const override { return answer_ ? answer_->unread_bytes() : 0; }
+    uint64_t body_bytes() const override { return response_ ? response_->body_bytes() : body_.bytes(); }
+    uint64_t unread_bytes() const override { return response_ ? response_->unread_bytes() : 0; }
     void leave() override {
         const auto self = shared_from_this();
         lose();
     }
     bool give_up_body() override;
 
-    void flush(const std::shared_ptr<PendingAnswer>& answer) override;
-    void overflowed(const std::shared_ptr<PendingAnswer>& answer) override;
-    void given_up(const std::shared_ptr<PendingAnswer>& answer) override;
+    void flush(const std::shared_ptr<PendingResponse>& response) override;
+    void overflowed(const std::shared_ptr<PendingResponse>& response) override;
+    void given_up(const std::shared_ptr<PendingResponse>& response) override;
 
   private:
     using Late = void (Connection::*)();
@@ -88,14 +88,15 @@ class Connection final : public Occupant, public AnswerSink, public std::enable_
     void watch();
     bool read_ahead();
     void watch_end();
-    void written(const std::shared_ptr<PendingAnswer>& answer, const boost::system::error_code& error, size_t bytes);
+    void written(const std::shared_ptr<PendingResponse>& response, const boost::system::error_code& error,
+                 size_t bytes);
     void answered();
     void discard();
     void late_reader();
     void lose();
     void close();
-    void log_access(const PendingAnswer& answer);
-    std::shared_ptr<PendingAnswer> make_answer(Headers headers, HeldBytes body);
+    void log_access(const PendingResponse& response);
+    std::shared_ptr<PendingResponse> make_response(Headers headers, HeldBytes body);
     // Calls `late` unless deadline_ changes before.
     void set_deadline(std::chrono::milliseconds time, Late late);
 
@@ -105,8 +106,8 @@ class Connection final : public Occupant, public AnswerSink, public std::enable_
     std::string address_;
     RequestReader reader_;
     HeldBytes body_;
-    uint64_t window_bytes_ = 0;              // of the body, when its deadline was set
-    std::shared_ptr<PendingAnswer> answer_;  // being made or written
+    uint64_t window_bytes_ = 0;                  // of the body, when its deadline was set
+    std::shared_ptr<PendingResponse> response_;  // being made or written
     std::string writing_;
     bool writing_now_ = false;
     bool in_crowd_ = true;
@@ -152,7 +153,7 @@ void Connection::read_some() {
     socket_.async_read_some(reader_.room(),
                             [self = shared_from_this()](const boost::system::error_code& error, size_t bytes) {
                                 // The request was refused meanwhile, and the refusal is to be sent.
-                                if (self->answer_) return;
+                                if (self->response_) return;
                                 if (error) return self->close();
                                 self->reader_.received(bytes);
                                 self->progress(bytes);
@@ -193,7 +194,7 @@ void Connection::header_read() {
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     asio::async_write(socket_, asio::buffer(kContinue),
                       [self = shared_from_this()](const boost::system::error_code& error, size_t) {
-                          if (self->answer_) return;
+                          if (self->response_) return;
                           if (error) return self->close();
                           self->parse();
                       });
@@ -227,17 +228,17 @@ void Connection::late_request() {
     refuse(to_response(ApiError(408, "the request did not arrive in time")));
 }
 
-std::shared_ptr<PendingAnswer> Connection::make_answer(Headers headers, HeldBytes body) {
-    return std::make_shared<PendingAnswer>(shared_from_this(), socket_.get_executor(), std::move(reader_.request()),
-                                           std::move(headers), std::move(body), context_.crowd.unread(), keep_alive_,
-                                           chunked_);
+std::shared_ptr<PendingResponse> Connection::make_response(Headers headers, HeldBytes body) {
+    return std::make_shared<PendingResponse>(shared_from_this(), socket_.get_executor(), std::move(reader_.request()),
+                                             std::move(headers), std::move(body), context_.crowd.unread(), keep_alive_,
+                                             chunked_);
 }
 
-// Answers without having read all of the request; the connection ends.
+// Responds without having read all of the request; the connection ends.
 void Connection::refuse(HttpResponse response) {
     Headers headers = context_.headers(reader_.request());
     if (!reader_.has_header()) {
-        // For a line in the log and an answer: it has a number and a sender alone.
+        // For a line in the log and a response: it has a number and a sender alone.
         reader_.request() = {};
         reader_.request().number = ++context_.requests;
         reader_.request().address = address_;
@@ -249,8 +250,8 @@ void Connection::refuse(HttpResponse response) {
     boost::system::error_code unused;
     socket_.cancel(unused);
     body_.reset();
-    answer_ = make_answer(std::move(headers), context_.crowd.no_body());
-    answer_->respond(std::move(response));
+    response_ = make_response(std::move(headers), context_.crowd.no_body());
+    response_->respond(std::move(response));
     reader_.clear();
 }
 
@@ -258,38 +259,38 @@ bool Connection::give_up_body() {
     const auto self = shared_from_this();
     HttpResponse refusal = to_response(
         overloaded("the server has no more memory for requests, this client has most of it, and this one was slowest"));
-    if (stage() == Stage::kBody && !answer_) {
+    if (stage() == Stage::kBody && !response_) {
         refuse(std::move(refusal));
         return true;
     }
-    if (!answer_ || !answer_->give_up_body()) return false;
-    answer_->respond(std::move(refusal));
+    if (!response_ || !response_->give_up_body()) return false;
+    response_->respond(std::move(refusal));
     return true;
 }
 
 void Connection::handle() {
-    enter(Stage::kAnswer);
+    enter(Stage::kResponse);
     ++deadline_;
     if (body_.bytes() > kLargeBytes) context_.freed_large = true;
-    answer_ = make_answer(context_.headers(reader_.request()), std::move(body_));
+    response_ = make_response(context_.headers(reader_.request()), std::move(body_));
     body_ = context_.crowd.no_body();
     unread_ = false;
     reader_.begin();
     watch();
     try {
-        context_.handler(answer_);
+        context_.handler(response_);
     } catch (...) {
-        answer_->respond(to_response(current_api_error()));
+        response_->respond(to_response(current_api_error()));
     }
 }
 
-// Until the answer has ended: the client's end of the connection. What it sends meanwhile, its next request perhaps, is
-// kept for later, or its end would not be seen behind it.
+// Until the response has ended: the client's end of the connection. What it sends meanwhile, its next request perhaps,
+// is kept for later, or its end would not be seen behind it.
 void Connection::watch() {
     if (reader_.unparsed() >= kReadAheadBytes) return watch_end();
     socket_.async_wait(Tcp::socket::wait_read,
-                       [self = shared_from_this(), answer = answer_](const boost::system::error_code& error) {
-                           if (self->answer_ != answer || error == asio::error::operation_aborted) return;
+                       [self = shared_from_this(), response = response_](const boost::system::error_code& error) {
+                           if (self->response_ != response || error == asio::error::operation_aborted) return;
                            if (error || !self->read_ahead()) return self->lose();
                            self->watch();
                        });
@@ -310,18 +311,18 @@ void Connection::watch_end() {
     pollfd state{socket_.native_handle(), POLLRDHUP, 0};
     if (poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) return lose();
     end_timer_.expires_after(kEndPoll);
-    end_timer_.async_wait([weak = weak_from_this(), answer = answer_](const boost::system::error_code& error) {
+    end_timer_.async_wait([weak = weak_from_this(), response = response_](const boost::system::error_code& error) {
         const auto self = weak.lock();
-        if (!error && self && self->answer_ == answer) self->watch_end();
+        if (!error && self && self->response_ == response) self->watch_end();
     });
 }
 
-void Connection::flush(const std::shared_ptr<PendingAnswer>& answer) {
-    if (answer_ == answer && !writing_now_) progress(0);
+void Connection::flush(const std::shared_ptr<PendingResponse>& response) {
+    if (response_ == response && !writing_now_) progress(0);
     // More than all may have is there only until whoever reads most slowly has gone.
     if (context_.crowd.unread().used() > context_.crowd.unread().limit()) context_.crowd.relieve_unread();
-    if (answer_ != answer || writing_now_) return;
-    const bool ended = answer->take(writing_);
+    if (response_ != response || writing_now_) return;
+    const bool ended = response->take(writing_);
     if (writing_.empty()) {
         if (ended) answered();
         return;
@@ -334,27 +335,27 @@ void Connection::flush(const std::shared_ptr<PendingAnswer>& answer) {
         return asio::transfer_all()(error, bytes);
     };
     asio::async_write(socket_, asio::buffer(writing_), more,
-                      [self = shared_from_this(), answer](const boost::system::error_code& error, size_t bytes) {
-                          self->written(answer, error, bytes);
+                      [self = shared_from_this(), response](const boost::system::error_code& error, size_t bytes) {
+                          self->written(response, error, bytes);
                       });
 }
 
-void Connection::written(const std::shared_ptr<PendingAnswer>& answer, const boost::system::error_code& error,
+void Connection::written(const std::shared_ptr<PendingResponse>& response, const boost::system::error_code& error,
                          size_t bytes) {
     writing_now_ = false;
     writing_.clear();
     if (writing_.capacity() > kKeptBytes) writing_.shrink_to_fit();
-    if (answer_ != answer) return;
+    if (response_ != response) return;
     ++deadline_;
-    answer->written(bytes);
+    response->written(bytes);
     if (error) return lose();
-    flush(answer);
+    flush(response);
 }
 
-// The whole answer has been written.
+// The whole response has been written.
 void Connection::answered() {
-    log_access(*answer_);
-    answer_.reset();
+    log_access(*response_);
+    response_.reset();
     end_timer_.cancel();
     boost::system::error_code unused;
     if (!keep_alive_ || context_.closing) {
@@ -367,7 +368,7 @@ void Connection::answered() {
     read_request();
 }
 
-// What the client still sends is read, or the system would drop the answer when the connection is closed.
+// What the client still sends is read, or the system would drop the response when the connection is closed.
 void Connection::discard() {
     socket_.async_read_some(reader_.room(),
                             [self = shared_from_this()](const boost::system::error_code& error, size_t bytes) {
@@ -378,29 +379,29 @@ void Connection::discard() {
 }
 
 void Connection::late_reader() {
-    log().warn("request {}: {} did not read its answer in time and was disconnected", answer_->request().number,
+    log().warn("request {}: {} did not read its answer in time and was disconnected", response_->request().number,
                address_);
     lose();
 }
 
-void Connection::overflowed(const std::shared_ptr<PendingAnswer>& answer) {
-    if (answer_ != answer) return;
-    log().warn("request {}: {} does not read its answer and was disconnected", answer->request().number, address_);
+void Connection::overflowed(const std::shared_ptr<PendingResponse>& response) {
+    if (response_ != response) return;
+    log().warn("request {}: {} does not read its answer and was disconnected", response->request().number, address_);
     lose();
 }
 
-void Connection::given_up(const std::shared_ptr<PendingAnswer>& answer) {
-    if (answer_ != answer) return;
+void Connection::given_up(const std::shared_ptr<PendingResponse>& response) {
+    if (response_ != response) return;
     log().error("request {}: {} was disconnected: the server has no memory left for its answer",
-                answer->request().number, address_);
+                response->request().number, address_);
     lose();
 }
 
 // The client has gone, or has to go.
 void Connection::lose() {
-    if (const auto answer = std::exchange(answer_, nullptr)) {
-        answer->lost();
-        log_access(*answer);
+    if (const auto response = std::exchange(response_, nullptr)) {
+        response->lost();
+        log_access(*response);
     }
     close();
 }
@@ -416,9 +417,9 @@ void Connection::close() {
     socket_.close(unused);
 }
 
-void Connection::log_access(const PendingAnswer& answer) {
-    const std::optional<Usage> usage = answer.usage();
-    context_.log.write({&answer.request(), answer.status(), answer.written_bytes(),
+void Connection::log_access(const PendingResponse& response) {
+    const std::optional<Usage> usage = response.usage();
+    context_.log.write({&response.request(), response.status(), response.written_bytes(),
                         std::chrono::duration<double>(Clock::now() - start_).count(), usage ? &*usage : nullptr});
 }
 

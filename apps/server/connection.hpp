@@ -1,4 +1,4 @@
-// One client's connection: reads requests and writes answers, HTTP/1.1 (RFC 9112).
+// One client's connection: reads requests and writes responses, HTTP/1.1 (RFC 9112).
 #pragma once
 
 #include "apps/server/access_log.hpp"
@@ -28,12 +28,12 @@ struct ConnectionContext {
     Handler handler;
     // `reserved`: the connection has a place for requests that cost nothing.
     std::function<Admission(const HttpRequest&, bool reserved)> check;
-    // Of every answer to the request, whatever it says; its header may be empty if it could not be read.
+    // Of every response to the request, whatever it says; its header may be empty if it could not be read.
     std::function<Headers(const HttpRequest&)> headers;
     AccessLog& log;
     Crowd crowd;
     uint64_t requests = 0;     // received so far
-    bool closing = false;      // answers end their connections
+    bool closing = false;      // responses end their connections
     bool freed_large = false;  // memory that the system may get back
 };
 

@@ -1,4 +1,4 @@
-// The body of an answer that may be many times the request.
+// The body of a response that may be many times the request.
 #pragma once
 
 #include "apps/server/byte_budget.hpp"
@@ -8,16 +8,16 @@
 
 namespace tessera::server {
 
-// Memory of what exceeds kUncounted counts in a budget while the body grows, so that small answers are never refused.
+// Memory of what exceeds kUncounted counts in a budget while the body grows, so that small responses are never refused.
 // One thread at a time.
 class CountedBody {
   public:
     static constexpr size_t kUncounted = 1 << 20;
 
-    // `field`: of the request that the answer follows from. `memory` outlives this.
+    // `field`: of the request that the response follows from. `memory` outlives this.
     CountedBody(ByteBudget& memory, std::string_view field) : held_(memory), field_(field) {}
 
-    // Throws ApiError: 400 where the answer would be larger than the whole budget, 503 where others hold it.
+    // Throws ApiError: 400 where the response would be larger than the whole budget, 503 where others hold it.
     void append(std::string_view part);
     // Of memory beside the body.
     void count(uint64_t bytes);

@@ -73,15 +73,15 @@ Crowd::Network Crowd::largest_network() const {
 }
 
 // What costs its client least goes first: a request that was refused, then those of which least has come, each the
-// longest ago; then answers that are not read, then the youngest answer.
+// longest ago; then responses that are not read, then the youngest response.
 template <typename May>
 Occupant* Crowd::first_to_leave(May may) const {
     const auto now = Clock::now();
     const auto rank = [&](const Occupant& o) {
-        const bool answer = o.stage() == Occupant::Stage::kAnswer;
-        const bool slow = answer && reads_slowly(o, now);
+        const bool response = o.stage() == Occupant::Stage::kResponse;
+        const bool slow = response && reads_slowly(o, now);
         const double age = seconds_between(o.since(), now);
-        return std::tuple(static_cast<int>(o.stage()) + (answer && !slow ? 1 : 0), answer && !slow ? age : -age);
+        return std::tuple(static_cast<int>(o.stage()) + (response && !slow ? 1 : 0), response && !slow ? age : -age);
     };
     Occupant* first = nullptr;
     for (Occupant* occupant : all_) {
@@ -105,7 +105,7 @@ Crowd::Place Crowd::place_for(std::string_view network, bool full) {
 
     const auto now = Clock::now();
     const auto waits_for_client = [&](const Occupant& o) {
-        return !o.reserved && (o.stage() != Stage::kAnswer || reads_slowly(o, now));
+        return !o.reserved && (o.stage() != Stage::kResponse || reads_slowly(o, now));
     };
     Occupant* victim = nullptr;
     if (!own_full) victim = first_to_leave([](const Occupant& o) { return o.stage() == Stage::kRefused; });
@@ -124,8 +124,9 @@ Crowd::Place Crowd::place_for(std::string_view network, bool full) {
 
 bool Crowd::make_room() {
     const auto now = Clock::now();
-    Occupant* const victim = first_to_leave(
-        [&](const Occupant& o) { return o.reserved || o.stage() != Occupant::Stage::kAnswer || reads_slowly(o, now); });
+    Occupant* const victim = first_to_leave([&](const Occupant& o) {
+        return o.reserved || o.stage() != Occupant::Stage::kResponse || reads_slowly(o, now);
+    });
     if (victim) send_away(*victim);
     return victim != nullptr;
 }

@@ -16,12 +16,12 @@ namespace tessera::server {
 class Occupant {
   public:
     using Clock = std::chrono::steady_clock;
-    enum class Stage { kRefused, kIdle, kHeader, kBody, kAnswer };
+    enum class Stage { kRefused, kIdle, kHeader, kBody, kResponse };
 
     virtual ~Occupant() = default;
 
     virtual uint64_t body_bytes() const = 0;    // held of its request
-    virtual uint64_t unread_bytes() const = 0;  // of its answer, which it has not read
+    virtual uint64_t unread_bytes() const = 0;  // of its response, which it has not read
     // Ends the connection at once.
     virtual void leave() = 0;
     // Refuses the request whose body is being read or waits for a thread. False: there is none such.

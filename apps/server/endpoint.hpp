@@ -3,13 +3,13 @@
 #pragma once
 
 #include "apps/server/access_control.hpp"
-#include "apps/server/answering.hpp"
 #include "apps/server/byte_budget.hpp"
 #include "apps/server/client_limits.hpp"
 #include "apps/server/dialect.hpp"
 #include "apps/server/exchange.hpp"
 #include "apps/server/model_host.hpp"
 #include "apps/server/request_workers.hpp"
+#include "apps/server/responder.hpp"
 #include "apps/server/settings.hpp"
 
 #include <cstdint>
@@ -25,19 +25,19 @@ struct ServerStatus {
     uint32_t connections;
     uint64_t closed_connections;        // to make room for others
     uint64_t requests;                  // received so far
-    uint64_t body_bytes, unread_bytes;  // held of requests, and of answers that clients have not read
+    uint64_t body_bytes, unread_bytes;  // held of requests, and of responses that clients have not read
     uint64_t limited;                   // requests refused as their client had used up its share
     uint64_t dropped_lines;             // of the access log
 };
 
-// What handlers are made of. All of it outlives every answer.
+// What handlers are made of. All of it outlives every response.
 struct EndpointContext {
     ModelHost& host;
     const ServerSettings& settings;
     const std::string& model_name;  // to clients
     const AccessControl& access;
     ClientAccounts& accounts;
-    ByteBudget& json_memory;  // of large answers, while they are made
+    ByteBudget& json_memory;  // of large responses, while they are made
     RequestWorkers& workers;
     std::function<ServerStatus()> status;  // on the thread of I/O
 };
@@ -46,12 +46,12 @@ struct EndpointContext {
 struct Endpoint {
     std::string_view method;
     std::string_view paths;  // separated by blanks; one that ends with "/{id}" is all below it
-    // Answers at once, on the thread of I/O, without waiting for anything.
+    // Responds at once, on the thread of I/O, without waiting for anything.
     HttpResponse (*look)(const EndpointContext&, const HttpRequest&) = nullptr;
     // Parses and tokenises, by a worker. Throws ApiError and Error.
     HttpResponse (*work)(const EndpointContext&, const HttpRequest&) = nullptr;
-    // Reads the request by a worker, submits what it asks for and returns the answer in the making. Throws likewise.
-    std::shared_ptr<Answering> (*generate)(const EndpointContext&, const std::shared_ptr<Exchange>&) = nullptr;
+    // Reads the request by a worker, submits what it asks for and returns the response in the making. Throws likewise.
+    std::shared_ptr<Responder> (*generate)(const EndpointContext&, const std::shared_ptr<Exchange>&) = nullptr;
     // Of what other servers have, with any method: the reason, answered with 501.
     std::string_view refusal = {};
     bool needs_key = true;

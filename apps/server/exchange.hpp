@@ -1,4 +1,4 @@
-// One request and its answer, without HTTP.
+// One request and its response, without HTTP.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tessera::server {
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
-    uint64_t number = 0;    // no other of this process has it; the answer's X-Request-Id
+    uint64_t number = 0;    // no other of this process has it; the response's X-Request-Id
     unsigned version = 11;  // 10 of HTTP/1.0
     std::string method;     // "GET"
     std::string path;       // without query, as sent
@@ -63,10 +63,11 @@ class Exchange {
     // The request's body has been read and is empty from now on: it counts among the memory that all requests share.
     virtual void drop_body() = 0;
 
-    // The whole answer. Where there is no memory for it, or for a part, the connection is closed; neither throws then.
+    // The whole response. Where there is no memory for it, or for a part, the connection is closed; neither throws
+    // then.
     virtual void respond(HttpResponse response) = 0;
 
-    // An answer in parts, with status 200. Each is written at once; a client that does not read for long is
+    // A response in parts, with status 200. Each is written at once; a client that does not read for long is
     // disconnected.
     virtual void begin_stream(std::string_view type) = 0;
     virtual void send(std::string part) = 0;

@@ -1,4 +1,4 @@
-// The text of HTTP/1.1 answers (RFC 9112), and parts of requests.
+// The text of HTTP/1.1 responses (RFC 9112), and parts of requests.
 #pragma once
 
 #include "apps/server/exchange.hpp"
@@ -8,9 +8,9 @@
 
 namespace tessera::server {
 
-// Status line and header of a whole answer.
+// Status line and header of a whole response.
 std::string response_head(const HttpResponse& response, bool keep_alive);
-// Of an answer in parts. Without chunks (HTTP/1.0) its end is the end of the connection.
+// Of a response in parts. Without chunks (HTTP/1.0) its end is the end of the connection.
 std::string stream_head(std::string_view type, const Headers& headers, bool keep_alive, bool chunked);
 
 void append_chunk(std::string& out, std::string_view part);

@@ -150,7 +150,7 @@ void RequestReader::check_first_line() {
     const std::string_view line = text.substr(0, end);
     const size_t blank = std::min(line.find(' '), line.size());
     bool valid = std::ranges::all_of(line.substr(0, blank), is_token_character) || line == "\r";
-    // Lines end in both; whoever sends one alone would wait for an answer.
+    // Lines end in both; whoever sends one alone would wait for a response.
     valid = valid && line.find('\n') == std::string_view::npos;
     if (end != std::string_view::npos) {
         valid = valid && blank > 0 && (line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0"));

@@ -88,7 +88,7 @@ struct Server::State {
     AccessControl access;
     ClientAccounts accounts;
     AccessLog log_file;
-    ByteBudget json_memory;                      // and of answers that follow from it
+    ByteBudget json_memory;                      // and of responses that follow from it
     SpareDescriptors spares{kSpareDescriptors};  // so that /health is answered where all others are in use
     ConnectionContext context;
     asio::io_context io{1};
@@ -100,8 +100,8 @@ struct Server::State {
     std::vector<std::string> named;                                   // paths of which the last part is a name
     std::mutex mutex;
     std::condition_variable changed;
-    std::list<std::weak_ptr<Answering>> answers;  // being made
-    // Requests that are more than a look at the server's state, until their answers have been made and written; from
+    std::list<std::weak_ptr<Responder>> responders;  // being made
+    // Requests that are more than a look at the server's state, until their responses have been made and written; from
     // before their work begins, so that a signal finds those whose first token is faster than the thread that requested
     // it.
     std::list<std::weak_ptr<Exchange>> unanswered;
@@ -219,9 +219,9 @@ void Server::State::tick() {
         spares.fill();
         give_memory_back();
         const std::scoped_lock lock(mutex);
-        std::erase_if(answers, [](const auto& weak) { return weak.expired(); });
-        for (const auto& weak : answers) {
-            if (const auto answering = weak.lock()) answering->ping(settings.ping_time);
+        std::erase_if(responders, [](const auto& weak) { return weak.expired(); });
+        for (const auto& weak : responders) {
+            if (const auto responder = weak.lock()) responder->ping(settings.ping_time);
         }
         const bool finished = count_unanswered() == 0;
         if (draining && (finished || Clock::now() >= drain_until)) {
@@ -231,7 +231,7 @@ void Server::State::tick() {
     });
 }
 
-// What large requests and answers were made of; libraries keep it for later ones, which may be of other sizes.
+// What large requests and responses were made of; libraries keep it for later ones, which may be of other sizes.
 void Server::State::give_memory_back() {
     if (!std::exchange(context.freed_large, false) && !freed_large.exchange(false)) return;
     // By a worker, since it takes a while; that of this second's frees again at the next.
@@ -363,7 +363,7 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
         }
     }
     const Sender sender = access.sender_of(request);
-    // An answer by the engine gets its own when its prompt is known.
+    // A response by the engine gets its own when its prompt is known.
     std::shared_ptr<ClientAccounts::Ticket> ticket;
     if (const auto model = endpoint.work ? host.peek() : nullptr) {
         try {
@@ -386,9 +386,9 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
             if (endpoint.work) {
                 response = endpoint.work(endpoint_context, exchange->request());
             } else {
-                const auto answering = endpoint.generate(endpoint_context, exchange);
+                const auto responder = endpoint.generate(endpoint_context, exchange);
                 const std::scoped_lock lock(mutex);
-                answers.push_back(answering);
+                responders.push_back(responder);
             }
         } catch (...) {
             const ApiError error = current_api_error();

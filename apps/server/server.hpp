@@ -13,7 +13,7 @@ namespace tessera::server {
 
 class Server {
   public:
-    // Opens the port and answers from then on, by a thread of its own. `name`: the model's, to clients. All arguments
+    // Opens the port and responds from then on, by a thread of its own. `name`: the model's, to clients. All arguments
     // outlive the server. Throws Error that says which address could not be opened and why.
     Server(const ServerSettings& settings, ModelHost& host, std::string name);
     // Ends connections.
@@ -23,10 +23,11 @@ class Server {
 
     uint16_t port() const noexcept;
 
-    // Waits for SIGINT or SIGTERM; then no new requests are accepted, and it returns when all answers have ended, after
-    // settings.drain_time or at the next such signal. SIGHUP reads keys again. Returns at once if stop() was called.
+    // Waits for SIGINT or SIGTERM; then no new requests are accepted, and it returns when all responses have ended,
+    // after settings.drain_time or at the next such signal. SIGHUP reads keys again. Returns at once if stop() was
+    // called.
     void wait();
-    // Waits until all answers have been written, so that clients hear of those that were cut, for so long at most.
+    // Waits until all responses have been written, so that clients hear of those that were cut, for so long at most.
     void flush(std::chrono::milliseconds limit);
     // Ends wait() as a signal does. Any thread.
     void stop();

@@ -1,6 +1,6 @@
 #include "core/graph/builder_table.hpp"
 
-#include "core/base/plugin_answer.hpp"
+#include "core/base/plugin_status.hpp"
 
 #include <tessera/cpp/abi.hpp>
 
@@ -46,7 +46,7 @@ tsr_value cache(tsr_builder* self, uint32_t index) {
 const tsr_status* add(tsr_builder* self, tsr_stage stage, const char* op, const char* name,
                       const tsr_attribute* const* attributes, uint32_t attribute_count, const tsr_value* inputs,
                       uint32_t input_count, tsr_value* outputs, uint32_t output_count) {
-    return answer_plugin([&] {
+    return status_for_plugin([&] {
         if ((input_count > 0 && !inputs) || (output_count > 0 && !outputs) || (attribute_count > 0 && !attributes))
             fail(TSR_INVALID_ARGUMENT, "a node with a list that is NULL");
         for (uint32_t i = 0; i < input_count; ++i) require_value(self, inputs[i], true);
@@ -73,7 +73,7 @@ const tsr_status* add(tsr_builder* self, tsr_stage stage, const char* op, const 
 }
 
 const tsr_status* buffer(tsr_builder* self, const tsr_tensor* like, tsr_value* value) {
-    return answer_plugin([&] {
+    return status_for_plugin([&] {
         require_room(graph(self));
         if (!like || !value) fail(TSR_INVALID_ARGUMENT, "a buffer without a shape or without a place for it");
         const tsr_tensor shape = taken(self, *like);
@@ -83,7 +83,7 @@ const tsr_status* buffer(tsr_builder* self, const tsr_tensor* like, tsr_value* v
 }
 
 const tsr_status* view(tsr_builder* self, tsr_value of, const tsr_tensor* shape, tsr_value* value) {
-    return answer_plugin([&] {
+    return status_for_plugin([&] {
         require_value(self, of, false);
         require_room(graph(self));
         if (!shape || !value) fail(TSR_INVALID_ARGUMENT, "a view without a shape or without a place for it");
@@ -92,7 +92,7 @@ const tsr_status* view(tsr_builder* self, tsr_value of, const tsr_tensor* shape,
 }
 
 const tsr_status* output(tsr_builder* self, uint32_t index, tsr_value value) {
-    return answer_plugin([&] {
+    return status_for_plugin([&] {
         require_value(self, value, false);
         const std::span<Value> outputs = session(self).outputs;
         if (index >= outputs.size()) fail(TSR_INVALID_ARGUMENT, "the node has no output {}", index);

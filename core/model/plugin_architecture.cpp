@@ -1,7 +1,7 @@
 #include "core/model/plugin_architecture.hpp"
 
 #include "core/base/pattern.hpp"
-#include "core/base/plugin_answer.hpp"
+#include "core/base/plugin_status.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/builder_table.hpp"
 #include "core/graph/types.hpp"
@@ -43,7 +43,7 @@ std::string_view text_of(const char* text, std::string_view what) {
 // Gives the value that `find` finds, leaves what is there, or fails.
 template <typename To, typename Find>
 const tsr_status* give(tsr_model* self, const char* key, uint32_t presence, To* to, Find&& find) {
-    return answer_plugin([&] {
+    return status_for_plugin([&] {
         ModelFile& model = session(self).model;
         const std::string_view name = text_of(key, "the name of a key");
         if (!to) fail(TSR_INVALID_ARGUMENT, "{}: there is no place for its value", name);
@@ -79,7 +79,7 @@ const tsr_status* text(tsr_model* self, const char* key, uint32_t presence, cons
 
 const tsr_status* integers(tsr_model* self, const char* key, uint32_t presence, int64_t minimum, uint32_t count,
                            int64_t* values) {
-    return answer_plugin([&] {
+    return status_for_plugin([&] {
         ModelFile& model = session(self).model;
         const std::string_view name = text_of(key, "the name of a key");
         if (!values || count == 0 || count > kMostCounts)
@@ -107,11 +107,11 @@ const tsr_tensor* tensor(tsr_model* self, const char* name) {
 }
 
 const tsr_status* note(tsr_model* self, const char* line) {
-    return answer_plugin([&] { session(self).model.note(printable(text_of(line, "a line"), 200)); });
+    return status_for_plugin([&] { session(self).model.note(printable(text_of(line, "a line"), 200)); });
 }
 
 const tsr_status* leave_out(tsr_model* self, const char* pattern, const char* reason) {
-    return answer_plugin([&] {
+    return status_for_plugin([&] {
         std::string found(text_of(pattern, "a pattern"));
         (void)Pattern(found);  // throws for one that is none
         session(self).model.leave_out({std::move(found), printable(text_of(reason, "a reason"), 200)});
@@ -126,7 +126,7 @@ Graph& graph_of(tsr_model* self) {
 
 const tsr_status* weight(tsr_model* self, const char* name, const int64_t* dims, uint32_t rank, uint32_t flags,
                          tsr_value* value) {
-    return answer_plugin([&] {
+    return status_for_plugin([&] {
         Graph& graph = graph_of(self);
         ModelFile& model = session(self).model;
         const std::string_view full = text_of(name, "the name of a weight");
@@ -145,7 +145,7 @@ const tsr_status* weight(tsr_model* self, const char* name, const int64_t* dims,
 }
 
 const tsr_status* set_layer(tsr_model* self, int64_t layer) {
-    return answer_plugin([&] {
+    return status_for_plugin([&] {
         Graph& graph = graph_of(self);
         if (layer < 0 || layer > session(self).layers)
             fail(TSR_INVALID_ARGUMENT, "layer {} of {}", layer, session(self).layers);

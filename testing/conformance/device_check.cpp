@@ -87,21 +87,21 @@ void registered_memory(tsr_device& device, tsr_device&) {
 }
 
 void memory_info(tsr_device& device, tsr_device&) {
-    struct Answer {
+    struct MemoryInfo {
         uint64_t free = 0, total = 0;
     };
     const auto ask = [&] {
-        Answer answer;
-        take(device.memory_info(&device, &answer.free, &answer.total), "memory_info");
-        return answer;
+        MemoryInfo info;
+        take(device.memory_info(&device, &info.free, &info.total), "memory_info");
+        return info;
     };
     constexpr uint64_t kMuch = 16 << 20;
-    const Answer before = ask();
+    const MemoryInfo before = ask();
     if (before.total == 0 || before.free > before.total)
         wrong("memory_info: " + std::to_string(before.free) + " bytes free of " + std::to_string(before.total));
     if (before.free < 2 * kMuch) return;
     const Memory some(device, kMuch);
-    const Answer after = ask();
+    const MemoryInfo after = ask();
     if (after.total != before.total) wrong("memory_info: the total changes with an allocation");
     // Drivers round, and others may use the device, too.
     if (after.free > before.free - kMuch / 2) {

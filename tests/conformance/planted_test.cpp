@@ -105,9 +105,9 @@ Outcome run(const std::string& fault) {
 }
 
 // The answer is that of the next candidate, and a line says why, once.
-class BadAnswer : public testing::TestWithParam<Found> {};
+class BadPlan : public testing::TestWithParam<Found> {};
 
-TEST_P(BadAnswer, LosesTheKernelItsPlace) {
+TEST_P(BadPlan, LosesTheKernelItsPlace) {
     static const std::string expected = run("fault_none").out;
     const Outcome outcome = run(GetParam().fault);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -119,7 +119,7 @@ TEST_P(BadAnswer, LosesTheKernelItsPlace) {
     EXPECT_EQ(outcome.err.find(line, first + 1), std::string::npos) << "said more than once";
 }
 
-constexpr Found kAnswers[] = {
+constexpr Found kPlans[] = {
     {"estimate_nan", "seconds_one_row is nan, expected a finite number that is not negative"},
     {"estimate_negative", "seconds_all_rows is -1"},
     {"estimate_infinite", "seconds_one_row is inf"},
@@ -132,7 +132,7 @@ constexpr Found kAnswers[] = {
     {"plan_fails", "plan: out of order"},
     {"plan_throws", "threw an exception, which a plugin must not: thrown on purpose"},
 };
-INSTANTIATE_TEST_SUITE_P(Faults, BadAnswer, testing::ValuesIn(kAnswers), name_of);
+INSTANTIATE_TEST_SUITE_P(Faults, BadPlan, testing::ValuesIn(kPlans), name_of);
 
 struct Ends {
     const char* fault;

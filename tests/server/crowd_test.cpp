@@ -64,7 +64,7 @@ TEST(Crowd, WhoHasMostMakesRoomForABody) {
 
 TEST(Crowd, SmallBodiesHaveTheirOwn) {
     Crowd crowd(kLimits);
-    Someone large(crowd, "a", Stage::kAnswer), small(crowd, "b", Stage::kBody);
+    Someone large(crowd, "a", Stage::kResponse), small(crowd, "b", Stage::kBody);
     EXPECT_TRUE(large.wants(10 * kMiB));
     large.busy = true;
     EXPECT_TRUE(small.wants(Crowd::kSmallBody));
@@ -74,15 +74,15 @@ TEST(Crowd, SmallBodiesHaveTheirOwn) {
 
 TEST(Crowd, OneOfTheLargestNetworkLeaves) {
     Crowd crowd(kLimits);
-    Someone answer(crowd, "a", Stage::kAnswer), idle(crowd, "a", Stage::kIdle), header(crowd, "a", Stage::kHeader);
+    Someone answer(crowd, "a", Stage::kResponse), idle(crowd, "a", Stage::kIdle), header(crowd, "a", Stage::kHeader);
     EXPECT_EQ(crowd.place_for("b", false), Place::kWhole);
     EXPECT_TRUE(answer.here && idle.here && header.here);
     EXPECT_EQ(crowd.place_for("a", false), Place::kWhole);
     EXPECT_FALSE(idle.here) << "three are all that one network may have";
-    Someone again(crowd, "a", Stage::kAnswer), other(crowd, "b", Stage::kAnswer);
+    Someone again(crowd, "a", Stage::kResponse), other(crowd, "b", Stage::kResponse);
     EXPECT_EQ(crowd.place_for("c", false), Place::kWhole);
     EXPECT_FALSE(header.here);
-    Someone third(crowd, "c", Stage::kAnswer);
+    Someone third(crowd, "c", Stage::kResponse);
     EXPECT_EQ(crowd.place_for("c", false), Place::kReserved) << "who has as many as the others";
     EXPECT_EQ(crowd.place_for("d", false), Place::kWhole);
     EXPECT_FALSE(again.here) << "the youngest answer";
@@ -91,7 +91,7 @@ TEST(Crowd, OneOfTheLargestNetworkLeaves) {
 
 TEST(Crowd, RefusedOnesLeaveFirstAndReservedPlacesAreFew) {
     Crowd crowd(kLimits);
-    Someone one(crowd, "a", Stage::kAnswer), refused(crowd, "b", Stage::kRefused), idle(crowd, "a", Stage::kIdle);
+    Someone one(crowd, "a", Stage::kResponse), refused(crowd, "b", Stage::kRefused), idle(crowd, "a", Stage::kIdle);
     EXPECT_EQ(crowd.place_for("c", true), Place::kWhole);
     EXPECT_FALSE(refused.here);
     idle.leave();

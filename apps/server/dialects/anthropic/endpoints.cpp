@@ -1,8 +1,8 @@
 // Chats as the Messages API of Anthropic has them.
 #include "apps/server/dialects/anthropic/dialect.hpp"
-#include "apps/server/dialects/anthropic/messages_answer.hpp"
 #include "apps/server/dialects/anthropic/messages_request.hpp"
-#include "apps/server/start_answer.hpp"
+#include "apps/server/dialects/anthropic/messages_responder.hpp"
+#include "apps/server/start_response.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -20,7 +20,7 @@ HttpResponse count(const EndpointContext& context, const HttpRequest& request) {
 constexpr Endpoint kEndpoints[] = {
     {.method = "POST",
      .paths = "/v1/messages /messages",
-     .generate = answer_chat<read_messages, MessagesAnswer>,
+     .generate = respond_to_chat<read_messages, MessagesResponder>,
      .dialect = &kAnthropic},
     {.method = "POST",
      .paths = "/v1/messages/count_tokens /messages/count_tokens",

@@ -1,19 +1,20 @@
 // Texts that the model generates, and what turns texts and conversations to tokens and back, as llama-server has them.
-#include "apps/server/dialects/llama/plain_answer.hpp"
+#include "apps/server/dialects/llama/plain_responder.hpp"
 #include "apps/server/dialects/llama/requests.hpp"
 #include "apps/server/dialects/llama/text_api.hpp"
-#include "apps/server/start_answer.hpp"
+#include "apps/server/start_response.hpp"
 
 namespace tessera::server {
 namespace {
 
-std::shared_ptr<Answering> plain_completion(const EndpointContext& context, const std::shared_ptr<Exchange>& exchange) {
+std::shared_ptr<Responder> plain_completion(const EndpointContext& context, const std::shared_ptr<Exchange>& exchange) {
     std::shared_ptr<const ServedModel> model = context.host.model();
     PlainRequest read = read_plain_completion(exchange->request().body, *model);
     exchange->drop_body();
-    return start_answer(context, exchange->request(),
-                        std::make_shared<PlainAnswer>(exchange, std::move(model), read.delivery, std::move(read.plain)),
-                        std::move(read.prompts));
+    return start_response(
+        context, exchange->request(),
+        std::make_shared<PlainResponder>(exchange, std::move(model), read.delivery, std::move(read.plain)),
+        std::move(read.prompts));
 }
 
 // `Answer`: of text_api.hpp.

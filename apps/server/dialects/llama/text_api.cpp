@@ -44,25 +44,25 @@ HttpResponse tokenize_response(std::string_view body, const ModelText& model, By
     const std::vector<text::Token> tokens = model.tokenizer->encode(*content, options);
     if (tokens.size() > kMaximumTokens)
         throw ApiError(400, fmt::format("content: more than {} tokens; send it in parts", kMaximumTokens), "content");
-    CountedBody answer(memory, "content");
+    CountedBody response(memory, "content");
     if (const size_t bytes = tokens.capacity() * sizeof(text::Token); bytes > CountedBody::kUncounted)
-        answer.count(bytes);
-    answer.append(R"({"tokens":[)");
+        response.count(bytes);
+    response.append(R"({"tokens":[)");
     for (size_t i = 0; i < tokens.size(); ++i) {
-        if (i > 0) answer.append(",");
+        if (i > 0) response.append(",");
         if (with_pieces) {
             std::string part;
             text::JsonWriter json(part);
             json.begin_object().member("id", tokens[i]).key("piece");
             write_piece(json, model.tokenizer->bytes(tokens[i]));
             json.end_object();
-            answer.append(part);
+            response.append(part);
         } else {
-            answer.append(fmt::format("{}", tokens[i]));
+            response.append(fmt::format("{}", tokens[i]));
         }
     }
-    answer.append("]}");
-    return json_response(answer.take());
+    response.append("]}");
+    return json_response(response.take());
 }
 
 HttpResponse detokenize_response(std::string_view body, const ModelText& model, ByteBudget& memory) {
@@ -71,18 +71,18 @@ HttpResponse detokenize_response(std::string_view body, const ModelText& model, 
     const json::array* const given = fields.array("tokens", kMaximumTokens);
     if (!given) fields.reject("tokens", "a list of tokens");
     fields.check_read();
-    CountedBody answer(memory, "tokens");
+    CountedBody response(memory, "tokens");
     text::StreamingDetokenizer detokenizer(*model.tokenizer, true);
-    answer.append(R"({"content":")");
+    response.append(R"({"content":")");
     const auto append = [&](std::string_view bytes) {
         std::string quoted = text::json_string(bytes);
-        answer.append(std::string_view(quoted).substr(1, quoted.size() - 2));
+        response.append(std::string_view(quoted).substr(1, quoted.size() - 2));
     };
     for (const json::value& value : *given)
         append(detokenizer.push(read_token(fields, "tokens", value, *model.tokenizer)));
     append(detokenizer.finish());
-    answer.append("\"}");
-    return json_response(answer.take());
+    response.append("\"}");
+    return json_response(response.take());
 }
 
 HttpResponse apply_template_response(std::string_view body, const ModelText& model, ByteBudget& memory) {
@@ -92,11 +92,11 @@ HttpResponse apply_template_response(std::string_view body, const ModelText& mod
     const Conversation conversation = read_conversation(fields, model);
     fields.check_read();
     const text::WrittenChat chat = write(conversation, model, [](uint64_t) {});
-    CountedBody answer(memory, "messages");
-    answer.append(R"({"prompt":)");
-    answer.append(text::json_string(chat.text));
-    answer.append("}");
-    return json_response(answer.take());
+    CountedBody response(memory, "messages");
+    response.append(R"({"prompt":)");
+    response.append(text::json_string(chat.text));
+    response.append("}");
+    return json_response(response.take());
 }
 
 }  // namespace tessera::server

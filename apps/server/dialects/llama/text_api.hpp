@@ -9,8 +9,8 @@
 
 namespace tessera::server {
 
-// `body`: of the request; `memory`: that of large answers counts in while they are made. All throw ApiError, and Error
-// for what the template refuses.
+// `body`: of the request; `memory`: that of large responses counts in while they are made. All throw ApiError, and
+// Error for what the template refuses.
 HttpResponse tokenize_response(std::string_view body, const ModelText& model, ByteBudget& memory);
 HttpResponse detokenize_response(std::string_view body, const ModelText& model, ByteBudget& memory);
 HttpResponse apply_template_response(std::string_view body, const ModelText& model, ByteBudget& memory);

@@ -1,8 +1,8 @@
 // Chats and texts as ollama has them, and what its clients ask of models.
-#include "apps/server/dialects/ollama/answer.hpp"
 #include "apps/server/dialects/ollama/dialect.hpp"
 #include "apps/server/dialects/ollama/requests.hpp"
-#include "apps/server/start_answer.hpp"
+#include "apps/server/dialects/ollama/responder.hpp"
+#include "apps/server/start_response.hpp"
 #include "core/base/error.hpp"
 #include "core/text/json_writer.hpp"
 
@@ -98,10 +98,13 @@ HttpResponse show(const EndpointContext& context, const HttpRequest& request) {
 }  // namespace
 
 constexpr Endpoint kEndpoints[] = {
-    {.method = "POST", .paths = "/api/chat", .generate = answer_chat<read_chat, ChatAnswer>, .dialect = &kOllama},
+    {.method = "POST",
+     .paths = "/api/chat",
+     .generate = respond_to_chat<read_chat, OllamaChatResponder>,
+     .dialect = &kOllama},
     {.method = "POST",
      .paths = "/api/generate",
-     .generate = answer_chat<read_generate, GenerateAnswer>,
+     .generate = respond_to_chat<read_generate, GenerateResponder>,
      .dialect = &kOllama},
     {.method = "POST", .paths = "/api/show", .work = show, .dialect = &kOllama},
     {.method = "GET", .paths = "/api/tags", .look = tags, .dialect = &kOllama},

@@ -1,8 +1,8 @@
 // Chats as the Responses API of OpenAI has them.
-#include "apps/server/dialects/responses/answer.hpp"
 #include "apps/server/dialects/responses/dialect.hpp"
 #include "apps/server/dialects/responses/request.hpp"
-#include "apps/server/start_answer.hpp"
+#include "apps/server/dialects/responses/responder.hpp"
+#include "apps/server/start_response.hpp"
 
 namespace tessera::server {
 namespace responses {
@@ -12,7 +12,7 @@ constexpr std::string_view kNotKept = "answers are not kept: send the whole conv
 constexpr Endpoint kEndpoints[] = {
     {.method = "POST",
      .paths = "/v1/responses /responses",
-     .generate = answer_chat<read_response, ResponsesAnswer>,
+     .generate = respond_to_chat<read_response, ResponsesResponder>,
      .dialect = &kResponses},
     {.method = "", .paths = "/v1/responses/{id} /v1/conversations /v1/conversations/{id}", .refusal = kNotKept},
 };

@@ -1,4 +1,4 @@
-// What can be told of a kernel's answer to a node without running it.
+// What can be told of a kernel's plan of a node without running it.
 #pragma once
 
 #include <tessera/cpp/node.hpp>
@@ -56,10 +56,10 @@ std::string packing_fault(const tsr_layout& layout, uint64_t rows, uint64_t elem
            std::to_string(kMaxPackedBytes / (groups ? groups : 1));
 }
 
-// What in the list of layouts that an answer gives for operand `index` breaks the rules. Layouts that cannot hold the
-// operand are a fault only if none of the list can: otherwise the host takes another. find(name, interop): the
+// What in the list of layouts that a kernel's plan gives for operand `index` breaks the rules. Layouts that cannot hold
+// the operand are a fault only if none of the list can: otherwise the host takes another. find(name, interop): the
 // tsr_layout that the host knows by the name, or nullptr; with an interop that is not empty only one that packs on
-// devices of it. interop: of the device that the answer is for, "" for the CPU. group_bytes(layout, elements): calls
+// devices of it. interop: of the device that the plan is for, "" for the CPU. group_bytes(layout, elements): calls
 // the layout's function.
 template <class FindLayout, class GroupBytes>
 std::string layouts_fault(const tsr_kernel_plan& plan, const tsr_node& node, uint32_t index, std::string_view interop,
@@ -108,8 +108,8 @@ std::string layouts_fault(const tsr_kernel_plan& plan, const tsr_node& node, uin
     return any ? std::string() : unusable;
 }
 
-// What in an answer breaks the rules of kernel.h, what was found and what expected; empty if nothing does. The node has
-// at most TSR_MAX_OPERANDS operands. interop, find, group_bytes: as for layouts_fault.
+// What in a kernel's plan breaks the rules of kernel.h, what was found and what expected; empty if nothing does. The
+// node has at most TSR_MAX_OPERANDS operands. interop, find, group_bytes: as for layouts_fault.
 template <class FindLayout, class GroupBytes>
 std::string plan_fault(const tsr_kernel_plan& plan, const tsr_node& node, std::string_view interop, FindLayout&& find,
                        GroupBytes&& group_bytes) {

@@ -11,7 +11,7 @@ namespace tessera {
 
 // Calls `body`; what it throws becomes a status. The core's errors keep their code on the way through the plugin.
 template <typename Body>
-const tsr_status* answer_plugin(Body&& body) noexcept {
+const tsr_status* status_for_plugin(Body&& body) noexcept {
     return sdk::guarded([&] {
         try {
             std::forward<Body>(body)();

@@ -1,4 +1,4 @@
-#include "apps/server/pending_answer.hpp"
+#include "apps/server/pending_response.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
@@ -21,11 +21,11 @@
 namespace tessera::server {
 namespace {
 
-class Sink final : public AnswerSink {
+class Sink final : public ResponseSink {
   public:
-    void flush(const std::shared_ptr<PendingAnswer>&) override { ++flushed; }
-    void overflowed(const std::shared_ptr<PendingAnswer>&) override { ++overflows; }
-    void given_up(const std::shared_ptr<PendingAnswer>&) override { ++gone; }
+    void flush(const std::shared_ptr<PendingResponse>&) override { ++flushed; }
+    void overflowed(const std::shared_ptr<PendingResponse>&) override { ++overflows; }
+    void given_up(const std::shared_ptr<PendingResponse>&) override { ++gone; }
     int flushed = 0, overflows = 0, gone = 0;
 };
 
@@ -47,15 +47,15 @@ class LittleMemory {
 
 struct Made {
     explicit Made(Headers headers = {})
-        : answer(std::make_shared<PendingAnswer>(sink, io.get_executor(), HttpRequest{}, std::move(headers),
-                                                 HeldBytes(budget), budget, true, true)) {}
+        : answer(std::make_shared<PendingResponse>(sink, io.get_executor(), HttpRequest{}, std::move(headers),
+                                                   HeldBytes(budget), budget, true, true)) {}
     boost::asio::io_context io;
     ByteBudget budget{uint64_t{1} << 40};
     std::shared_ptr<Sink> sink = std::make_shared<Sink>();
-    std::shared_ptr<PendingAnswer> answer;
+    std::shared_ptr<PendingResponse> answer;
 };
 
-TEST(PendingAnswer, HasItsHeadersWhateverItSays) {
+TEST(PendingResponse, HasItsHeadersWhateverItSays) {
     for (const unsigned status : {200u, 400u, 503u}) {
         Made made(Headers{{"X-Of-All", "yes"}});
         made.answer->respond({status, "application/json", "{}", {}});
@@ -67,7 +67,7 @@ TEST(PendingAnswer, HasItsHeadersWhateverItSays) {
     }
 }
 
-TEST(PendingAnswer, WithoutMemoryItsConnectionEndsAndNothingElse) {
+TEST(PendingResponse, WithoutMemoryItsConnectionEndsAndNothingElse) {
 #ifdef TSR_SANITIZED
     GTEST_SKIP() << "sanitizers need the address space";
 #endif

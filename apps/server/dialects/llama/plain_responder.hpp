@@ -1,9 +1,9 @@
 // Answers of /completion, as llama-server's own clients read them.
 #pragma once
 
-#include "apps/server/answering.hpp"
 #include "apps/server/dialects/llama/requests.hpp"
 #include "apps/server/probabilities_json.hpp"
+#include "apps/server/responder.hpp"
 
 #include <cstdint>
 #include <string>
@@ -12,13 +12,13 @@
 
 namespace tessera::server {
 
-class PlainAnswer final : public Answering {
+class PlainResponder final : public Responder {
   public:
     // Throws ApiError(400) for a field that is asked and that no answer has.
-    PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
-                PlainDelivery plain);
+    PlainResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                   PlainDelivery plain);
 
-    // As of Answering; public so that tests can play the engine.
+    // As of Responder; public so that tests can play the engine.
     void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) override;
     void on_finish(size_t choice, const session::Answer& answer) override;
     void on_end() override;
@@ -33,7 +33,7 @@ class PlainAnswer final : public Answering {
     // A field of the last event: its JSON; empty: this answer has no such field.
     struct Field {
         std::string_view name;
-        std::string (*json)(const PlainAnswer&, size_t choice, const session::Answer&);
+        std::string (*json)(const PlainResponder&, size_t choice, const session::Answer&);
     };
 
     std::string progress_json(std::string_view progress) override;

@@ -1,4 +1,4 @@
-#include "apps/server/answering.hpp"
+#include "apps/server/responder.hpp"
 
 #include "apps/server/api_error.hpp"
 #include "core/base/error.hpp"
@@ -14,7 +14,7 @@ namespace tessera::server {
 namespace {
 
 // Writing as many bytes takes less than a step of the engine.
-constexpr uint64_t kLongAnswer = 64 << 10;
+constexpr uint64_t kLongResponse = 64 << 10;
 
 double per_second(uint64_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
@@ -70,7 +70,7 @@ std::string new_id(std::string_view kind) {
     return fmt::format("{}-{:016x}{:08x}", kind, start, ++count);
 }
 
-Answering::Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+Responder::Responder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
                      size_t prompts)
     : id_(new_id("")),
       created_(std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -80,7 +80,7 @@ Answering::Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const S
       delivery_(delivery),
       choices_(static_cast<uint32_t>(prompts) * delivery.choices) {}
 
-void Answering::start(std::vector<session::Request> prompts, const ClientLimits& limits, ClientAccounts& accounts) {
+void Responder::start(std::vector<session::Request> prompts, const ClientLimits& limits, ClientAccounts& accounts) {
     const auto self = shared_from_this();
     for (const session::Request& prompt : prompts) {
         prompt_tokens_ += prompt.prompt.size();
@@ -92,7 +92,7 @@ void Answering::start(std::vector<session::Request> prompts, const ClientLimits&
     // Without keys what is cached may be another client's.
     tells_cached_ = !prompts.front().space.empty();
     exchange_->when_gone([weak = weak_from_this()] {
-        if (const auto answering = weak.lock()) answering->cancel();
+        if (const auto responder = weak.lock()) responder->cancel();
     });
     first_seed_ = prompts.front().sampling.seed;
     std::vector<session::Request> requests;
@@ -148,17 +148,17 @@ void Answering::start(std::vector<session::Request> prompts, const ClientLimits&
     }
 }
 
-void Answering::cancel() {
+void Responder::cancel() {
     const std::scoped_lock lock(mutex_);
     gone_ = true;
     cancel_all();
 }
 
-void Answering::cancel_all() {
+void Responder::cancel_all() {
     for (uint32_t i = 0; first_ && i < choices_; ++i) model_->service->cancel(*first_ + i);
 }
 
-void Answering::finished(size_t choice, const session::Answer& answer) {
+void Responder::finished(size_t choice, const session::Answer& answer) {
     using enum session::FinishReason;
     // Others find what this one has computed.
     if (is_first(choice)) {
@@ -197,7 +197,7 @@ void Answering::finished(size_t choice, const session::Answer& answer) {
     if (!failed_ && answer.reason != kCancelled) on_end();
 }
 
-void Answering::fail(unsigned status, const std::string& message, std::string_view code) {
+void Responder::fail(unsigned status, const std::string& message, std::string_view code) {
     if (std::exchange(failed_, true)) return;
     const ApiError error(status, message, {}, std::string(code));
     exchange_->note(usage_);
@@ -212,30 +212,30 @@ void Answering::fail(unsigned status, const std::string& message, std::string_vi
     cancel();
 }
 
-void Answering::open() {
+void Responder::open() {
     std::call_once(opened_, [&] {
         exchange_->begin_stream(dialect().stream_type);
         send_opening();
     });
 }
 
-void Answering::send(std::string_view json, std::string_view event) {
+void Responder::send(std::string_view json, std::string_view event) {
     open();
     write(json, event);
 }
 
-void Answering::write(std::string_view json, std::string_view event) {
+void Responder::write(std::string_view json, std::string_view event) {
     exchange_->send(dialect().part(event, json));
     const std::scoped_lock lock(mutex_);
     last_sent_ = std::chrono::steady_clock::now();
 }
 
-void Answering::send_end() {
+void Responder::send_end() {
     exchange_->send("data: [DONE]\n\n");
     exchange_->end();
 }
 
-void Answering::respond_later(uint64_t bytes, std::function<std::string()> make) {
+void Responder::respond_later(uint64_t bytes, std::function<std::string()> make) {
     const auto work = [self = shared_from_this(), make = std::move(make)] {
         HttpResponse response{200, "application/json", {}, {}};
         try {
@@ -245,10 +245,10 @@ void Answering::respond_later(uint64_t bytes, std::function<std::string()> make)
         }
         self->exchange_->respond(std::move(response));
     };
-    later_&& bytes > kLongAnswer ? later_(bytes, work) : work();
+    later_&& bytes > kLongResponse ? later_(bytes, work) : work();
 }
 
-void Answering::ping(std::chrono::steady_clock::duration silence) {
+void Responder::ping(std::chrono::steady_clock::duration silence) {
     {
         const std::scoped_lock lock(mutex_);
         const auto now = std::chrono::steady_clock::now();
@@ -258,17 +258,17 @@ void Answering::ping(std::chrono::steady_clock::duration silence) {
     exchange_->send(std::string(dialect().silence));
 }
 
-std::string Answering::timings_json() const {
+std::string Responder::timings_json() const {
     return timings_text({usage_.prompt_tokens, usage_.reused_tokens, prompt_seconds_, usage_.new_tokens,
                          generation_seconds_, difference_, tells_cached_});
 }
 
-std::string Answering::timings_json(const session::Answer& answer) const {
+std::string Responder::timings_json(const session::Answer& answer) const {
     return timings_text({answer.prompt_tokens, answer.reused_tokens, answer.prompt_seconds, answer.new_tokens,
                          answer.seconds - answer.first_token_seconds, answer.difference, tells_cached_});
 }
 
-std::string Answering::every_timing_json() {
+std::string Responder::every_timing_json() {
     const std::optional<session::PrefixDifference> difference{{0, 0, 0}};
     return timings_text({0, 0, 0, 0, 0, difference, true});
 }

@@ -1,8 +1,8 @@
 // Answers of /v1/completions.
 #pragma once
 
-#include "apps/server/answering.hpp"
 #include "apps/server/dialects/openai/requests.hpp"
+#include "apps/server/responder.hpp"
 #include "core/text/json_writer.hpp"
 
 #include <cstddef>
@@ -13,12 +13,12 @@
 
 namespace tessera::server {
 
-class CompletionAnswer final : public Answering {
+class CompletionResponder final : public Responder {
   public:
-    CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
-                     CompletionDelivery completion);
+    CompletionResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                        CompletionDelivery completion);
 
-    // As of Answering; public so that tests can play the engine.
+    // As of Responder; public so that tests can play the engine.
     void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) override;
     void on_prompt_probabilities(size_t prompt, const session::TokenProbabilities& token) override;
     void on_finish(size_t choice, const session::Answer& answer) override;

@@ -1,4 +1,4 @@
-#include "apps/server/dialects/llama/plain_answer.hpp"
+#include "apps/server/dialects/llama/plain_responder.hpp"
 
 #include "apps/server/api_error.hpp"
 #include "core/base/nearest.hpp"
@@ -27,9 +27,9 @@ void write_tokens(text::JsonWriter& json, std::span<const text::Token> tokens) {
 
 }  // namespace
 
-PlainAnswer::PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model_given,
-                         Delivery delivery_given, PlainDelivery plain)
-    : Answering(std::move(exchange), std::move(model_given), delivery_given, plain.prompts.size()),
+PlainResponder::PlainResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model_given,
+                               Delivery delivery_given, PlainDelivery plain)
+    : Responder(std::move(exchange), std::move(model_given), delivery_given, plain.prompts.size()),
       plain_(std::move(plain)),
       choices_(choices()) {
     check_asked();
@@ -49,7 +49,7 @@ PlainAnswer::PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<con
 }
 
 // A field that is left out in silence looks like one that has no value.
-void PlainAnswer::check_asked() const {
+void PlainResponder::check_asked() const {
     if (!plain_.fields) return;
     std::vector<std::string_view> names;
     for (const Field& field : fields()) names.push_back(field.name);
@@ -66,7 +66,7 @@ void PlainAnswer::check_asked() const {
     }
 }
 
-std::string PlainAnswer::progress_json(std::string_view progress) {
+std::string PlainResponder::progress_json(std::string_view progress) {
     std::string out;
     text::JsonWriter json(out);
     json.begin_object().member("index", 0).member("content", "").key("tokens").begin_list().end_list();
@@ -74,7 +74,7 @@ std::string PlainAnswer::progress_json(std::string_view progress) {
     return out;
 }
 
-std::string PlainAnswer::event(size_t index, std::string_view text, std::string_view timings) {
+std::string PlainResponder::event(size_t index, std::string_view text, std::string_view timings) {
     Choice& choice = choices_[index];
     std::string out;
     text::JsonWriter json(out);
@@ -87,7 +87,7 @@ std::string PlainAnswer::event(size_t index, std::string_view text, std::string_
     return out;
 }
 
-void PlainAnswer::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
+void PlainResponder::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
     Choice& choice = choices_[index];
     if (token.token && plain_.tokens) choice.tokens.push_back(*token.token);
     if (token.probabilities) choice.probabilities.add(*token.probabilities, *model().tokenizer, plain_.sampled);
@@ -99,8 +99,8 @@ void PlainAnswer::on_token(size_t index, const session::ShownToken& token, std::
     send(event(index, token.text, timings));
 }
 
-const std::vector<PlainAnswer::Field>& PlainAnswer::fields() {
-    using This = const PlainAnswer&;
+const std::vector<PlainResponder::Field>& PlainResponder::fields() {
+    using This = const PlainResponder&;
     using session::Answer;
     using enum session::FinishReason;
     static const std::vector<Field> fields = {
@@ -145,7 +145,7 @@ const std::vector<PlainAnswer::Field>& PlainAnswer::fields() {
 }
 
 // Empty: this answer has no such field.
-std::string PlainAnswer::asked_json(const AskedField& asked, size_t index, const session::Answer& answer) const {
+std::string PlainResponder::asked_json(const AskedField& asked, size_t index, const session::Answer& answer) const {
     if (asked.known) return *asked.known;
     if (asked.name == kSettings && asked.member == kSeed) return fmt::to_string(seed_of(index));
     const auto field = std::ranges::find(fields(), asked.name, &Field::name);
@@ -154,7 +154,7 @@ std::string PlainAnswer::asked_json(const AskedField& asked, size_t index, const
     return json_member(boost::json::parse(field->json(*this, index, answer)), asked.member).value_or("");
 }
 
-std::string PlainAnswer::last_event(size_t index, const session::Answer& answer) const {
+std::string PlainResponder::last_event(size_t index, const session::Answer& answer) const {
     std::string out;
     out.reserve(bytes_of(index));
     text::JsonWriter json(out);
@@ -171,20 +171,20 @@ std::string PlainAnswer::last_event(size_t index, const session::Answer& answer)
     return out;
 }
 
-void PlainAnswer::on_finish(size_t index, const session::Answer& answer) {
+void PlainResponder::on_finish(size_t index, const session::Answer& answer) {
     if (streams()) return send(last_event(index, answer));
     choices_[index].answer = answer;
     choices_[index].answer.tokens = {};
 }
 
-uint64_t PlainAnswer::bytes_of(size_t index) const {
+uint64_t PlainResponder::bytes_of(size_t index) const {
     const Choice& choice = choices_[index];
     return choice.text.size() + choice.probabilities.list.size() + choice.tokens.size() * kNumberBytes +
            plain_.prompts[prompt_of(index)].size() + repeated_bytes_;
 }
 
 // A list where there are several, in the order of prompts.
-std::string PlainAnswer::whole() const {
+std::string PlainResponder::whole() const {
     if (choices_.size() == 1) return last_event(0, choices_[0].answer);
     std::string out;
     text::JsonWriter json(out);
@@ -194,7 +194,7 @@ std::string PlainAnswer::whole() const {
     return out;
 }
 
-void PlainAnswer::on_end() {
+void PlainResponder::on_end() {
     if (streams()) return exchange().end();
     uint64_t bytes = 0;
     for (size_t i = 0; i < choices_.size(); ++i) bytes += bytes_of(i);

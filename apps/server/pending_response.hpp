@@ -1,4 +1,4 @@
-// An answer between the threads that make it and the one that writes it.
+// A response between the threads that make it and the one that writes it.
 #pragma once
 
 #include "apps/server/byte_budget.hpp"
@@ -16,30 +16,30 @@
 
 namespace tessera::server {
 
-class PendingAnswer;
+class PendingResponse;
 
-// Where an answer goes: a connection. Its methods are called on the thread of I/O, with answers that are perhaps no
+// Where a response goes: a connection. Its methods are called on the thread of I/O, with responses that are perhaps no
 // longer its own.
-class AnswerSink {
+class ResponseSink {
   public:
-    virtual ~AnswerSink() = default;
+    virtual ~ResponseSink() = default;
     // There is something to take().
-    virtual void flush(const std::shared_ptr<PendingAnswer>& answer) = 0;
+    virtual void flush(const std::shared_ptr<PendingResponse>& response) = 0;
     // The client has left more unread than one may.
-    virtual void overflowed(const std::shared_ptr<PendingAnswer>& answer) = 0;
+    virtual void overflowed(const std::shared_ptr<PendingResponse>& response) = 0;
     // There was no memory for what it was to be sent.
-    virtual void given_up(const std::shared_ptr<PendingAnswer>& answer) = 0;
+    virtual void given_up(const std::shared_ptr<PendingResponse>& response) = 0;
 };
 
-class PendingAnswer final : public Exchange, public std::enable_shared_from_this<PendingAnswer> {
+class PendingResponse final : public Exchange, public std::enable_shared_from_this<PendingResponse> {
   public:
     static constexpr size_t kUnreadBytes = 16 << 20;  // of a stream that the client does not read
 
-    // `headers`: of the answer, beside its own. `unread` outlives the answer; so does what `executor` runs on, which is
-    // the thread of I/O.
-    PendingAnswer(std::shared_ptr<AnswerSink> sink, boost::asio::any_io_executor executor, HttpRequest request,
-                  Headers headers, HeldBytes body, ByteBudget& unread, bool keep_alive, bool chunked);
-    ~PendingAnswer() override;
+    // `headers`: of the response, beside its own. `unread` outlives the response; so does what `executor` runs on,
+    // which is the thread of I/O.
+    PendingResponse(std::shared_ptr<ResponseSink> sink, boost::asio::any_io_executor executor, HttpRequest request,
+                    Headers headers, HeldBytes body, ByteBudget& unread, bool keep_alive, bool chunked);
+    ~PendingResponse() override;
 
     const HttpRequest& request() const noexcept override { return request_; }
     bool begin_work() override;
@@ -53,7 +53,7 @@ class PendingAnswer final : public Exchange, public std::enable_shared_from_this
 
     // The rest is of the thread of I/O.
 
-    // Moves what waits to be written behind `out`. True: that is the end of the answer.
+    // Moves what waits to be written behind `out`. True: that is the end of the response.
     bool take(std::string& out);
     // All that take() gave has been written.
     void written(size_t bytes);
@@ -73,7 +73,7 @@ class PendingAnswer final : public Exchange, public std::enable_shared_from_this
     void schedule();
     void give_up() noexcept;
 
-    std::shared_ptr<AnswerSink> sink_;
+    std::shared_ptr<ResponseSink> sink_;
     const boost::asio::any_io_executor executor_;
     HttpRequest request_;
     const bool keep_alive_, chunked_;

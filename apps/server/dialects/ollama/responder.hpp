@@ -1,7 +1,7 @@
 // Answers of /api/chat and /api/generate.
 #pragma once
 
-#include "apps/server/chat_answering.hpp"
+#include "apps/server/chat_responder.hpp"
 #include "core/text/json_writer.hpp"
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace tessera::server::ollama {
 
-class ChatAnswer : public ChatAnswering {
+class OllamaChatResponder : public ChatResponder {
   public:
-    ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
-               ChatDelivery chat, bool generate = false)
-        : ChatAnswering(std::move(exchange), std::move(model), delivery, std::move(chat), "call"),
+    OllamaChatResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                        ChatDelivery chat, bool generate = false)
+        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "call"),
           generate_(generate) {}
 
   private:
@@ -31,11 +31,11 @@ class ChatAnswer : public ChatAnswering {
     const bool generate_;  // as /api/generate has it
 };
 
-class GenerateAnswer final : public ChatAnswer {
+class GenerateResponder final : public OllamaChatResponder {
   public:
-    GenerateAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
-                   ChatDelivery chat)
-        : ChatAnswer(std::move(exchange), std::move(model), delivery, std::move(chat), true) {}
+    GenerateResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                      ChatDelivery chat)
+        : OllamaChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), true) {}
 };
 
 // "2026-01-31T12:00:00Z" of seconds since 1970.

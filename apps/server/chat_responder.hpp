@@ -1,9 +1,9 @@
 // Answers to chats: reasoning, content and calls of tools, whatever dialect they are sent in.
 #pragma once
 
-#include "apps/server/answering.hpp"
 #include "apps/server/conversation.hpp"
 #include "apps/server/probabilities_json.hpp"
+#include "apps/server/responder.hpp"
 #include "core/text/reply_parser.hpp"
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 namespace tessera::server {
 
 // Splits what is generated into parts. Of a stream derived classes send each; else they write the whole at the end.
-class ChatAnswering : public Answering {
+class ChatResponder : public Responder {
   public:
     // `call_kind`: what the ids of calls begin with.
-    ChatAnswering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+    ChatResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
                   ChatDelivery chat, std::string_view call_kind);
 
-    // As of Answering; public so that tests can play the engine.
+    // As of Responder; public so that tests can play the engine.
     void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) final;
     void on_finish(size_t choice, const session::Answer& answer) final;
     void on_end() final;

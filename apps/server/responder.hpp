@@ -1,4 +1,4 @@
-// From a request's generations to its answer.
+// From a request's generations to its response.
 #pragma once
 
 #include "apps/server/client_limits.hpp"
@@ -21,12 +21,12 @@ namespace tessera::server {
 
 // Submits a generation for each choice, cancels them when the client goes, and passes on what becomes of them. The
 // methods that derived classes define are called by the engine's thread.
-class Answering : public std::enable_shared_from_this<Answering> {
+class Responder : public std::enable_shared_from_this<Responder> {
   public:
     // `prompts`: how many of them start() is given.
-    Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+    Responder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
               size_t prompts = 1);
-    virtual ~Answering() = default;
+    virtual ~Responder() = default;
 
     // Once. The choices of the first prompt come first. Throws ApiError if a prompt is longer than the context, the
     // client has used up its share or the queue is full, and what Service::submit throws; nothing is generated then.
@@ -35,7 +35,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
 
     // Calls `work`, which concerns so many bytes, on another thread, and must not throw. Any thread.
     using Later = std::function<void(uint64_t bytes, std::function<void()> work)>;
-    // How long whole answers are put together; at once if this is not called. Before start().
+    // How long whole responses are put together; at once if this is not called. Before start().
     void make_whole_by(Later later) { later_ = std::move(later); }
 
     // Sends what the dialect has for it if a stream has been silent for that long.
@@ -81,7 +81,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
     uint64_t prompt_tokens() const noexcept { return prompt_tokens_; }
     // The last event of the OpenAI API.
     void send_end();
-    // The error instead of the end of the answer; cancels what is still generated. Again: without effect.
+    // The error instead of the end of the response; cancels what is still generated. Again: without effect.
     void fail(unsigned status, const std::string& message, std::string_view code);
     // Responds with JSON of about so many bytes: prompts and their probabilities may be long, and the engine's thread
     // serves everybody.
@@ -128,7 +128,7 @@ std::string_view finish_word(session::FinishReason reason) noexcept;
 // What the OpenAI API calls the configuration that answers come from.
 inline constexpr std::string_view kFingerprint = "tessera-" TSR_VERSION;
 
-// "chatcmpl-" and the like, with a number that no other answer has.
+// "chatcmpl-" and the like, with a number that no other response has.
 std::string new_id(std::string_view kind);
 
 }  // namespace tessera::server

@@ -1,4 +1,4 @@
-#include "apps/server/pending_answer.hpp"
+#include "apps/server/pending_response.hpp"
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/http_text.hpp"
@@ -15,9 +15,9 @@ constexpr unsigned kClientGone = 499;
 
 }  // namespace
 
-PendingAnswer::PendingAnswer(std::shared_ptr<AnswerSink> sink, boost::asio::any_io_executor executor,
-                             HttpRequest request, Headers headers, HeldBytes body, ByteBudget& unread, bool keep_alive,
-                             bool chunked)
+PendingResponse::PendingResponse(std::shared_ptr<ResponseSink> sink, boost::asio::any_io_executor executor,
+                                 HttpRequest request, Headers headers, HeldBytes body, ByteBudget& unread,
+                                 bool keep_alive, bool chunked)
     : sink_(std::move(sink)),
       executor_(std::move(executor)),
       request_(std::move(request)),
@@ -32,23 +32,23 @@ PendingAnswer::PendingAnswer(std::shared_ptr<AnswerSink> sink, boost::asio::any_
 }
 
 // The last reference may be the engine's; a connection ends on the thread of I/O.
-PendingAnswer::~PendingAnswer() {
+PendingResponse::~PendingResponse() {
     boost::asio::post(executor_, [sink = std::move(sink_)] {});
 }
 
-bool PendingAnswer::begin_work() {
+bool PendingResponse::begin_work() {
     const std::scoped_lock lock(mutex_);
     if (work_ == Work::kWaits) work_ = Work::kBegun;
     return work_ == Work::kBegun;
 }
 
-void PendingAnswer::drop_body() {
+void PendingResponse::drop_body() {
     std::string().swap(request_.body);
     const std::scoped_lock lock(mutex_);
     body_.reset();
 }
 
-bool PendingAnswer::give_up_body() {
+bool PendingResponse::give_up_body() {
     const std::scoped_lock lock(mutex_);
     if (work_ != Work::kWaits) return work_ == Work::kDropped;
     work_ = Work::kDropped;
@@ -57,8 +57,8 @@ bool PendingAnswer::give_up_body() {
     return true;
 }
 
-// Its callers are threads that serve everybody: want of memory for one answer ends that one alone.
-void PendingAnswer::respond(HttpResponse response) try {
+// Its callers are threads that serve everybody: want of memory for one response ends that one alone.
+void PendingResponse::respond(HttpResponse response) try {
     const std::scoped_lock lock(mutex_);
     if (ended_ || started_) return;
     if (response.body.size() > most_unread_) {
@@ -76,7 +76,7 @@ void PendingAnswer::respond(HttpResponse response) try {
     give_up();
 }
 
-void PendingAnswer::begin_stream(std::string_view type) {
+void PendingResponse::begin_stream(std::string_view type) {
     const std::scoped_lock lock(mutex_);
     if (ended_ || started_) return;
     started_ = true;
@@ -85,7 +85,7 @@ void PendingAnswer::begin_stream(std::string_view type) {
     schedule();
 }
 
-void PendingAnswer::send(std::string part) try {
+void PendingResponse::send(std::string part) try {
     const std::scoped_lock lock(mutex_);
     if (ended_ || !started_ || part.empty()) return;
     unread_.add_always(part.size());
@@ -100,7 +100,7 @@ void PendingAnswer::send(std::string part) try {
     give_up();
 }
 
-void PendingAnswer::end() {
+void PendingResponse::end() {
     const std::scoped_lock lock(mutex_);
     if (ended_ || !started_) return;
     if (chunked_) pending_ += kLastChunk;
@@ -108,7 +108,7 @@ void PendingAnswer::end() {
     schedule();
 }
 
-void PendingAnswer::when_gone(std::function<void()> gone) {
+void PendingResponse::when_gone(std::function<void()> gone) {
     {
         const std::scoped_lock lock(mutex_);
         if (ended_ && !gone_) return;
@@ -120,12 +120,12 @@ void PendingAnswer::when_gone(std::function<void()> gone) {
     gone();
 }
 
-void PendingAnswer::note(Usage usage) {
+void PendingResponse::note(Usage usage) {
     const std::scoped_lock lock(mutex_);
     usage_ = std::move(usage);
 }
 
-bool PendingAnswer::take(std::string& out) {
+bool PendingResponse::take(std::string& out) {
     const std::scoped_lock lock(mutex_);
     scheduled_ = false;
     if (out.empty()) {
@@ -137,13 +137,13 @@ bool PendingAnswer::take(std::string& out) {
     return ended_;
 }
 
-void PendingAnswer::written(size_t bytes) {
+void PendingResponse::written(size_t bytes) {
     const std::scoped_lock lock(mutex_);
     written_ += bytes;
     unread_.remove(unread_.bytes() - std::min<uint64_t>(unread_.bytes(), pending_.size()));
 }
 
-void PendingAnswer::lost() {
+void PendingResponse::lost() {
     std::function<void()> gone;
     give_up_body();
     {
@@ -159,28 +159,28 @@ void PendingAnswer::lost() {
     if (gone) gone();
 }
 
-unsigned PendingAnswer::status() const {
+unsigned PendingResponse::status() const {
     const std::scoped_lock lock(mutex_);
     return status_;
 }
 
-std::optional<Usage> PendingAnswer::usage() const {
+std::optional<Usage> PendingResponse::usage() const {
     const std::scoped_lock lock(mutex_);
     return usage_;
 }
 
-uint64_t PendingAnswer::body_bytes() const {
+uint64_t PendingResponse::body_bytes() const {
     const std::scoped_lock lock(mutex_);
     return body_.bytes();
 }
 
-uint64_t PendingAnswer::unread_bytes() const {
+uint64_t PendingResponse::unread_bytes() const {
     const std::scoped_lock lock(mutex_);
     return unread_.bytes();
 }
 
 // With mutex_ held.
-void PendingAnswer::schedule() {
+void PendingResponse::schedule() {
     if (std::exchange(scheduled_, true)) return;
     boost::asio::post(executor_, [self = shared_from_this()] {
         if (self->given_up_) return self->sink_->given_up(self);
@@ -189,8 +189,8 @@ void PendingAnswer::schedule() {
     });
 }
 
-// Part of an answer would look like all of it, so the connection ends.
-void PendingAnswer::give_up() noexcept {
+// Part of a response would look like all of it, so the connection ends.
+void PendingResponse::give_up() noexcept {
     given_up_ = true;
     try {
         // Whether or not one is on its way already: that one may not have come to it.

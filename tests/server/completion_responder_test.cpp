@@ -1,5 +1,5 @@
 // What a client receives of a completion with its prompt: scored once, however many answers there are.
-#include "apps/server/dialects/openai/completion_answer.hpp"
+#include "apps/server/dialects/openai/completion_responder.hpp"
 
 #include "tests/server/received.hpp"
 #include "tests/server/small_model.hpp"
@@ -56,7 +56,7 @@ class EchoedPrompt : public testing::TestWithParam<bool> {
             completion.echoed.push_back({model()->tokenizer->encode(prompt, {.add_special = false}), false});
             sizes_.push_back(completion.echoed.back().tokens.size());
         }
-        answer_ = std::make_shared<CompletionAnswer>(received_, model(), delivery, completion);
+        answer_ = std::make_shared<CompletionResponder>(received_, model(), delivery, completion);
     }
 
     void token(size_t choice, const std::string& text, float probability) {
@@ -89,7 +89,7 @@ class EchoedPrompt : public testing::TestWithParam<bool> {
 
     const std::shared_ptr<Received> received_ = std::make_shared<Received>();
     std::vector<size_t> sizes_;
-    std::shared_ptr<CompletionAnswer> answer_;
+    std::shared_ptr<CompletionResponder> answer_;
 };
 
 TEST_P(EchoedPrompt, IsThereForEachAnswerWheneverItIsScored) {

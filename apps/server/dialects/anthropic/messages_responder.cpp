@@ -1,13 +1,13 @@
-#include "apps/server/dialects/anthropic/messages_answer.hpp"
+#include "apps/server/dialects/anthropic/messages_responder.hpp"
 
 namespace tessera::server::anthropic {
 
-void MessagesAnswer::write_head(text::JsonWriter& json) const {
+void MessagesResponder::write_head(text::JsonWriter& json) const {
     json.begin_object().member("id", "msg" + id_).member("type", "message").member("role", "assistant");
     json.member("model", model().name).key("content");
 }
 
-void MessagesAnswer::write_stop(text::JsonWriter& json, const Choice& told) const {
+void MessagesResponder::write_stop(text::JsonWriter& json, const Choice& told) const {
     using enum session::FinishReason;
     const bool stopped = told.answer.reason == kStopString && told.answer.stop_string >= 0;
     std::string_view reason = "end_turn";
@@ -28,14 +28,14 @@ void MessagesAnswer::write_stop(text::JsonWriter& json, const Choice& told) cons
 }
 
 // As the API has it, tokens that were cached are counted apart.
-void MessagesAnswer::write_usage(text::JsonWriter& json) const {
+void MessagesResponder::write_usage(text::JsonWriter& json) const {
     const uint32_t prompt = usage_.prompt_tokens, cached = usage_.reused_tokens;
     json.key("usage").begin_object().member("input_tokens", prompt - std::min(cached, prompt));
     json.member("cache_creation_input_tokens", 0).member("cache_read_input_tokens", cached);
     json.member("output_tokens", usage_.new_tokens).end_object();
 }
 
-void MessagesAnswer::send_opening() {
+void MessagesResponder::send_opening() {
     std::string out;
     text::JsonWriter json(out);
     json.begin_object().member("type", "message_start").key("message");
@@ -47,11 +47,11 @@ void MessagesAnswer::send_opening() {
     write(out, "message_start");
 }
 
-std::string MessagesAnswer::progress_json(std::string_view) {
+std::string MessagesResponder::progress_json(std::string_view) {
     return R"({"type":"ping"})";
 }
 
-void MessagesAnswer::enter(text::ReplyPart part, const Call* call) {
+void MessagesResponder::enter(text::ReplyPart part, const Call* call) {
     if (block_ == part && !call) return;
     leave();
     block_ = part;
@@ -71,7 +71,7 @@ void MessagesAnswer::enter(text::ReplyPart part, const Call* call) {
     send(out, "content_block_start");
 }
 
-void MessagesAnswer::leave() {
+void MessagesResponder::leave() {
     if (!block_) return;
     block_.reset();
     std::string out;
@@ -80,7 +80,7 @@ void MessagesAnswer::leave() {
     send(out, "content_block_stop");
 }
 
-void MessagesAnswer::send_part(size_t index, const text::ReplyEvent& event, std::string_view) {
+void MessagesResponder::send_part(size_t index, const text::ReplyEvent& event, std::string_view) {
     using enum text::ReplyPart;
     if (event.part == kToolCall) return enter(kToolArguments, &choice(index).calls.back());
     if (event.part != kToolArguments) enter(event.part, nullptr);
@@ -98,11 +98,11 @@ void MessagesAnswer::send_part(size_t index, const text::ReplyEvent& event, std:
     send(out, "content_block_delta");
 }
 
-void MessagesAnswer::send_finish(size_t, const session::Answer&) {
+void MessagesResponder::send_finish(size_t, const session::Answer&) {
     leave();
 }
 
-void MessagesAnswer::send_last() {
+void MessagesResponder::send_last() {
     std::string out;
     text::JsonWriter json(out);
     json.begin_object().member("type", "message_delta").key("delta").begin_object();
@@ -115,11 +115,11 @@ void MessagesAnswer::send_last() {
     exchange().end();
 }
 
-void MessagesAnswer::send_error(const ApiError& error) {
+void MessagesResponder::send_error(const ApiError& error) {
     send(dialect().error_json(error), "error");
 }
 
-std::string MessagesAnswer::whole() {
+std::string MessagesResponder::whole() {
     const Choice& told = choice(0);
     std::string out;
     text::JsonWriter json(out);

@@ -1,7 +1,7 @@
 // Answers of /v1/messages.
 #pragma once
 
-#include "apps/server/chat_answering.hpp"
+#include "apps/server/chat_responder.hpp"
 #include "core/text/json_writer.hpp"
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace tessera::server::anthropic {
 
-class MessagesAnswer final : public ChatAnswering {
+class MessagesResponder final : public ChatResponder {
   public:
-    MessagesAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
-                   ChatDelivery chat)
-        : ChatAnswering(std::move(exchange), std::move(model), delivery, std::move(chat), "toolu") {}
+    MessagesResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                      ChatDelivery chat)
+        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "toolu") {}
 
   private:
     std::string progress_json(std::string_view progress) override;

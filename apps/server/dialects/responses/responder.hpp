@@ -1,7 +1,7 @@
 // Answers of /v1/responses.
 #pragma once
 
-#include "apps/server/chat_answering.hpp"
+#include "apps/server/chat_responder.hpp"
 #include "core/text/json_writer.hpp"
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace tessera::server::responses {
 
-class ResponsesAnswer final : public ChatAnswering {
+class ResponsesResponder final : public ChatResponder {
   public:
-    ResponsesAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
-                    ChatDelivery chat)
-        : ChatAnswering(std::move(exchange), std::move(model), delivery, std::move(chat), "call") {}
+    ResponsesResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
+                       ChatDelivery chat)
+        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "call") {}
 
   private:
     // Of the output: reasoning, a message, or a call with its number.

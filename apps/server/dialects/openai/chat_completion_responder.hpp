@@ -1,7 +1,7 @@
 // Answers of /v1/chat/completions.
 #pragma once
 
-#include "apps/server/chat_answering.hpp"
+#include "apps/server/chat_responder.hpp"
 #include "core/text/json_writer.hpp"
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace tessera::server {
 
-class ChatAnswer final : public ChatAnswering {
+class ChatCompletionResponder final : public ChatResponder {
   public:
-    ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
-               ChatDelivery chat)
-        : ChatAnswering(std::move(exchange), std::move(model), delivery, std::move(chat), "call") {}
+    ChatCompletionResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model,
+                            Delivery delivery, ChatDelivery chat)
+        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "call") {}
 
   private:
     std::string progress_json(std::string_view progress) override;

@@ -1,6 +1,5 @@
 // What a client receives of an answer with reasoning and tool calls, whole and as a stream.
-#include "apps/server/dialects/openai/chat_answer.hpp"
-
+#include "apps/server/dialects/openai/chat_completion_responder.hpp"
 #include "tests/server/received.hpp"
 
 #include <boost/json/parse.hpp>
@@ -32,8 +31,8 @@ Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& del
         const auto received = stream ? played.received : std::make_shared<Received>();
         Delivery delivery;
         delivery.stream = stream;
-        const auto answer = std::make_shared<ChatAnswer>(received, model, delivery,
-                                                         ChatDelivery{.syntax = syntax, .one_call = one_call});
+        const auto answer = std::make_shared<ChatCompletionResponder>(
+            received, model, delivery, ChatDelivery{.syntax = syntax, .one_call = one_call});
         for (const std::string& delta : deltas) answer->on_token(0, {{}, delta}, {});
         session::Answer end;
         end.reason = session::FinishReason::kEndOfText;
@@ -68,7 +67,7 @@ Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& del
     return played;
 }
 
-TEST(ChatAnswer, ContentAlone) {
+TEST(ChatCompletionResponder, ContentAlone) {
     const Played played = play({}, {"Hel", "lo \"you\"\n"});
     EXPECT_EQ(played.message.at("content"), "Hello \"you\"\n");
     EXPECT_FALSE(played.message.contains("tool_calls"));
@@ -77,7 +76,7 @@ TEST(ChatAnswer, ContentAlone) {
     EXPECT_EQ(played.streamed_finish, "stop");
 }
 
-TEST(ChatAnswer, ReasoningIsApart) {
+TEST(ChatCompletionResponder, ReasoningIsApart) {
     text::ReplySyntax syntax;
     syntax.reasoning = syntax.begins_in_reasoning = true;
     const Played played = play(syntax, {"I thi", "nk.</th", "ink>Yes"});
@@ -87,7 +86,7 @@ TEST(ChatAnswer, ReasoningIsApart) {
     EXPECT_EQ(played.streamed.at("content"), "Yes");
 }
 
-TEST(ChatAnswer, CallsHaveNamesArgumentsAndIds) {
+TEST(ChatCompletionResponder, CallsHaveNamesArgumentsAndIds) {
     text::ReplySyntax syntax;
     syntax.tools = text::ToolSyntax::kHermes;
     const Played played =
@@ -107,7 +106,7 @@ TEST(ChatAnswer, CallsHaveNamesArgumentsAndIds) {
     EXPECT_EQ(played.streamed.at("call 1 name"), "time");
 }
 
-TEST(ChatAnswer, CallsBehindTheFirstAreLeftOutWhereOneIsAsked) {
+TEST(ChatCompletionResponder, CallsBehindTheFirstAreLeftOutWhereOneIsAsked) {
     text::ReplySyntax syntax;
     syntax.tools = text::ToolSyntax::kHermes;
     const Played played =
@@ -122,7 +121,7 @@ TEST(ChatAnswer, CallsBehindTheFirstAreLeftOutWhereOneIsAsked) {
     EXPECT_FALSE(played.streamed.contains("call 1 name"));
 }
 
-TEST(ChatAnswer, ABrokenCallIsContent) {
+TEST(ChatCompletionResponder, ABrokenCallIsContent) {
     text::ReplySyntax syntax;
     syntax.tools = text::ToolSyntax::kHermes;
     const Played played = play(syntax, {"<tool_call>\n{\"nam"});

@@ -1,5 +1,5 @@
 // Answers of /completion that are not streamed: which fields they have, and on whose thread they are made.
-#include "apps/server/dialects/llama/plain_answer.hpp"
+#include "apps/server/dialects/llama/plain_responder.hpp"
 
 #include "apps/server/api_error.hpp"
 #include "tests/server/received.hpp"
@@ -30,7 +30,7 @@ Played play(const std::string& fields, const std::string& first = "a", size_t to
     Played played;
     std::vector<std::function<void()>> waiting;
     const auto received = std::make_shared<Received>();
-    const auto answer = std::make_shared<PlainAnswer>(received, model, read.delivery, std::move(read.plain));
+    const auto answer = std::make_shared<PlainResponder>(received, model, read.delivery, std::move(read.plain));
     answer->make_whole_by([&](uint64_t bytes, std::function<void()> work) {
         played.bytes = bytes;
         waiting.push_back(std::move(work));
@@ -52,7 +52,7 @@ Played play(const std::string& fields, const std::string& first = "a", size_t to
     return played;
 }
 
-TEST(PlainAnswer, LongOnesArePutTogetherOnAnotherThread) {
+TEST(PlainResponder, LongOnesArePutTogetherOnAnotherThread) {
     const std::string text(100'000, 'a');
     const Played played = play("", text);
     EXPECT_EQ(played.at_end, "");
@@ -71,7 +71,7 @@ TEST(PlainAnswer, LongOnesArePutTogetherOnAnotherThread) {
     }
 }
 
-TEST(PlainAnswer, HasTheFieldsThatAreAsked) {
+TEST(PlainResponder, HasTheFieldsThatAreAsked) {
     const Played played = play(R"(,"response_fields":["content","timings/predicted_n","timings/cache_differs/cached",)"
                                R"("completion_probabilities","generation_settings/top_k","content","stop/"])");
     const json::value wanted =
@@ -83,7 +83,7 @@ TEST(PlainAnswer, HasTheFieldsThatAreAsked) {
               json::parse(R"({"content":"b","generation_settings/n_predict":-1})"));
 }
 
-TEST(PlainAnswer, FieldsThatNoAnswerHasAreRefused) {
+TEST(PlainResponder, FieldsThatNoAnswerHasAreRefused) {
     for (const std::string name : {"", "/", "no", "tims", "timings/x", "timings/predicted_n/x", "content/x",
                                    "generation_settings/no", "generation_settings/top_k/x", "seed"}) {
         try {
@@ -103,7 +103,7 @@ TEST(PlainAnswer, FieldsThatNoAnswerHasAreRefused) {
 }
 
 // What every choice repeats counts, or many short texts would keep the engine's thread.
-TEST(PlainAnswer, SettingsCountAmongTheBytesOfAnAnswer) {
+TEST(PlainResponder, SettingsCountAmongTheBytesOfAnAnswer) {
     std::string bias, stops;
     for (int i = 0; i < 4096; ++i) bias += fmt::format("{}[{},-{}.5]", i ? "," : "", i % 256, i);
     for (int i = 0; i < 120; ++i) stops += fmt::format(R"({}"{:0>100}")", i ? "," : "", i);
@@ -120,7 +120,7 @@ TEST(PlainAnswer, SettingsCountAmongTheBytesOfAnAnswer) {
     EXPECT_NE(play(fields + R"(,"response_fields":["content"])").at_end, "");
 }
 
-TEST(PlainAnswer, TokensCountAmongTheBytesOfAnAnswer) {
+TEST(PlainResponder, TokensCountAmongTheBytesOfAnAnswer) {
     const Played played = play(R"(,"return_tokens":true,"response_fields":["tokens"])", "", 20'000);
     EXPECT_EQ(played.at_end, "");
     EXPECT_GE(played.bytes, played.length);

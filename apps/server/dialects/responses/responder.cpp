@@ -1,4 +1,4 @@
-#include "apps/server/dialects/responses/answer.hpp"
+#include "apps/server/dialects/responses/responder.hpp"
 
 #include "apps/server/dialects/responses/input_items.hpp"
 
@@ -11,13 +11,13 @@ constexpr std::string_view kInProgress = "in_progress", kCompleted = "completed"
 
 }  // namespace
 
-ResponsesAnswer::Item ResponsesAnswer::item_of(text::ReplyPart part, const Call* call) {
+ResponsesResponder::Item ResponsesResponder::item_of(text::ReplyPart part, const Call* call) {
     if (call) return {text::ReplyPart::kToolArguments, new_id("fc"), call->arguments, call->id, call->name};
     return {part, new_id(part == text::ReplyPart::kReasoning ? "rs" : "msg"), {}, {}, {}};
 }
 
 template <typename Fill>
-void ResponsesAnswer::write_event(std::string_view type, const Fill& fill) {
+void ResponsesResponder::write_event(std::string_view type, const Fill& fill) {
     std::string out;
     text::JsonWriter json(out);
     json.begin_object().member("type", type).member("sequence_number", events_++);
@@ -26,16 +26,17 @@ void ResponsesAnswer::write_event(std::string_view type, const Fill& fill) {
     write(out, type);
 }
 
-void ResponsesAnswer::write_head(text::JsonWriter& json, std::string_view status) const {
+void ResponsesResponder::write_head(text::JsonWriter& json, std::string_view status) const {
     json.begin_object().member("id", "resp" + id_).member("object", "response").member("created_at", created_);
     json.member("status", status).member("background", false).member("model", model().name);
 }
 
-void ResponsesAnswer::write_tail(text::JsonWriter& json) const {
+void ResponsesResponder::write_tail(text::JsonWriter& json) const {
     for (const auto& [name, value] : chat().repeated) json.key(name).json(value);
 }
 
-void ResponsesAnswer::write_unfinished(text::JsonWriter& json, std::string_view status, const ApiError* error) const {
+void ResponsesResponder::write_unfinished(text::JsonWriter& json, std::string_view status,
+                                          const ApiError* error) const {
     write_head(json, status);
     json.key("error");
     if (error) {
@@ -49,7 +50,7 @@ void ResponsesAnswer::write_unfinished(text::JsonWriter& json, std::string_view 
     json.key("usage").null().end_object();
 }
 
-void ResponsesAnswer::write_finished(text::JsonWriter& json) {
+void ResponsesResponder::write_finished(text::JsonWriter& json) {
     const bool cut = choice(0).length();
     write_head(json, cut ? kIncomplete : kCompleted);
     json.key("error").null().key("incomplete_details");
@@ -70,7 +71,7 @@ void ResponsesAnswer::write_finished(text::JsonWriter& json) {
     json.key("timings").json(timings_json()).end_object();
 }
 
-void ResponsesAnswer::write_part(text::JsonWriter& json, const Item& item) const {
+void ResponsesResponder::write_part(text::JsonWriter& json, const Item& item) const {
     json.begin_object();
     if (item.part == text::ReplyPart::kReasoning) {
         json.member("type", "reasoning_text").member("text", item.text);
@@ -81,7 +82,7 @@ void ResponsesAnswer::write_part(text::JsonWriter& json, const Item& item) const
     json.end_object();
 }
 
-void ResponsesAnswer::write_item(text::JsonWriter& json, const Item& item, std::string_view status) const {
+void ResponsesResponder::write_item(text::JsonWriter& json, const Item& item, std::string_view status) const {
     const bool begun = status == kInProgress;
     json.begin_object().member("id", item.id).member("status", status);
     if (item.part == text::ReplyPart::kToolArguments) {
@@ -103,18 +104,18 @@ void ResponsesAnswer::write_item(text::JsonWriter& json, const Item& item, std::
     json.end_list().end_object();
 }
 
-void ResponsesAnswer::send_opening() {
+void ResponsesResponder::send_opening() {
     for (const std::string_view type : {"response.created", "response.in_progress"}) {
         write_event(type,
                     [&](text::JsonWriter& json) { write_unfinished(json.key("response"), kInProgress, nullptr); });
     }
 }
 
-std::string ResponsesAnswer::progress_json(std::string_view) {
+std::string ResponsesResponder::progress_json(std::string_view) {
     return {};
 }
 
-void ResponsesAnswer::enter(Item item) {
+void ResponsesResponder::enter(Item item) {
     leave(kCompleted);
     item_ = std::move(item);
     send_event("response.output_item.added", [&](text::JsonWriter& json) {
@@ -128,7 +129,7 @@ void ResponsesAnswer::enter(Item item) {
     });
 }
 
-void ResponsesAnswer::leave(std::string_view status) {
+void ResponsesResponder::leave(std::string_view status) {
     if (!item_) return;
     const Item item = std::move(*item_);
     item_.reset();
@@ -162,7 +163,7 @@ void ResponsesAnswer::leave(std::string_view status) {
     output_.push_back(std::move(written));
 }
 
-void ResponsesAnswer::send_part(size_t index, const text::ReplyEvent& event, std::string_view) {
+void ResponsesResponder::send_part(size_t index, const text::ReplyEvent& event, std::string_view) {
     using enum text::ReplyPart;
     if (event.part == kToolCall) return enter(item_of(event.part, &choice(index).calls.back()));
     if (event.text.empty()) return;
@@ -180,23 +181,23 @@ void ResponsesAnswer::send_part(size_t index, const text::ReplyEvent& event, std
     });
 }
 
-void ResponsesAnswer::send_finish(size_t, const session::Answer&) {
+void ResponsesResponder::send_finish(size_t, const session::Answer&) {
     if (!item_ && output_.empty()) enter(item_of(text::ReplyPart::kContent, nullptr));
     leave(choice(0).length() ? kIncomplete : kCompleted);
 }
 
-void ResponsesAnswer::send_last() {
+void ResponsesResponder::send_last() {
     send_event(choice(0).length() ? "response.incomplete" : "response.completed",
                [&](text::JsonWriter& json) { write_finished(json.key("response")); });
     exchange().end();
 }
 
-void ResponsesAnswer::send_error(const ApiError& error) {
+void ResponsesResponder::send_error(const ApiError& error) {
     send_event("response.failed",
                [&](text::JsonWriter& json) { write_unfinished(json.key("response"), "failed", &error); });
 }
 
-std::string ResponsesAnswer::whole() {
+std::string ResponsesResponder::whole() {
     const Choice& told = choice(0);
     std::vector<Item> items;
     const auto add = [&](text::ReplyPart part, const std::string& text) {

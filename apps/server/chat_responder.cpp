@@ -1,4 +1,4 @@
-#include "apps/server/chat_answering.hpp"
+#include "apps/server/chat_responder.hpp"
 
 #include "core/text/json_writer.hpp"
 
@@ -8,20 +8,20 @@
 
 namespace tessera::server {
 
-ChatAnswering::ChatAnswering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model,
+ChatResponder::ChatResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model,
                              Delivery delivery, ChatDelivery chat, std::string_view call_kind)
-    : Answering(std::move(exchange), std::move(model), delivery), chat_(std::move(chat)), call_kind_(call_kind) {
+    : Responder(std::move(exchange), std::move(model), delivery), chat_(std::move(chat)), call_kind_(call_kind) {
     for (uint32_t i = 0; i < delivery.choices; ++i) choices_.push_back({text::ReplyParser(chat_.syntax)});
 }
 
-std::string ChatAnswering::Call::arguments_object() const {
+std::string ChatResponder::Call::arguments_object() const {
     boost::system::error_code error;
     const boost::json::value value = boost::json::parse(arguments, error);
     if (!error && value.is_object()) return arguments;
     return arguments.empty() ? "{}" : R"({"arguments":)" + text::json_string(arguments) + "}";
 }
 
-void ChatAnswering::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
+void ChatResponder::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
     Choice& choice = choices_[index];
     if (token.probabilities) choice.probabilities.add(*token.probabilities, *model().tokenizer);
     ++choice.tokens;
@@ -30,7 +30,7 @@ void ChatAnswering::on_token(size_t index, const session::ShownToken& token, std
     take(index, events, timings);
 }
 
-void ChatAnswering::take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings) {
+void ChatResponder::take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings) {
     Choice& choice = choices_[index];
     for (const text::ReplyEvent& event : events) {
         const bool calls = event.part == text::ReplyPart::kToolCall || event.part == text::ReplyPart::kToolArguments;
@@ -54,7 +54,7 @@ void ChatAnswering::take(size_t index, std::span<const text::ReplyEvent> events,
     }
 }
 
-void ChatAnswering::on_finish(size_t index, const session::Answer& answer) {
+void ChatResponder::on_finish(size_t index, const session::Answer& answer) {
     Choice& choice = choices_[index];
     std::vector<text::ReplyEvent> events;
     choice.parser.finish(events);
@@ -64,7 +64,7 @@ void ChatAnswering::on_finish(size_t index, const session::Answer& answer) {
     if (streams()) send_finish(index, answer);
 }
 
-void ChatAnswering::on_end() {
+void ChatResponder::on_end() {
     if (streams()) return send_last();
     uint64_t bytes = 0;
     for (const Choice& choice : choices_) {

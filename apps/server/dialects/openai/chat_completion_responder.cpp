@@ -1,4 +1,4 @@
-#include "apps/server/dialects/openai/chat_answer.hpp"
+#include "apps/server/dialects/openai/chat_completion_responder.hpp"
 
 namespace tessera::server {
 namespace {
@@ -10,13 +10,13 @@ std::string_view finish_of(session::FinishReason reason, bool calls) {
 
 }  // namespace
 
-void ChatAnswer::write_head(text::JsonWriter& json, std::string_view object) const {
+void ChatCompletionResponder::write_head(text::JsonWriter& json, std::string_view object) const {
     json.begin_object();
     json.member("id", "chatcmpl" + id_).member("object", object).member("created", created_);
     json.member("model", model().name).member("system_fingerprint", kFingerprint);
 }
 
-void ChatAnswer::write_usage(text::JsonWriter& json) const {
+void ChatCompletionResponder::write_usage(text::JsonWriter& json) const {
     json.key("usage").begin_object();
     json.member("prompt_tokens", usage_.prompt_tokens).member("completion_tokens", usage_.new_tokens);
     json.member("total_tokens", usage_.prompt_tokens + usage_.new_tokens);
@@ -24,7 +24,7 @@ void ChatAnswer::write_usage(text::JsonWriter& json) const {
     json.end_object();
 }
 
-void ChatAnswer::write_probabilities(text::JsonWriter& json, Choice& choice, bool wanted) const {
+void ChatCompletionResponder::write_probabilities(text::JsonWriter& json, Choice& choice, bool wanted) const {
     json.key("logprobs");
     if (!wanted) {
         json.null();
@@ -34,7 +34,7 @@ void ChatAnswer::write_probabilities(text::JsonWriter& json, Choice& choice, boo
     json.key("refusal").null().end_object();
 }
 
-void ChatAnswer::send_opening() {
+void ChatCompletionResponder::send_opening() {
     std::string out;
     text::JsonWriter json(out);
     write_head(json, "chat.completion.chunk");
@@ -50,7 +50,7 @@ void ChatAnswer::send_opening() {
     write(out);
 }
 
-std::string ChatAnswer::progress_json(std::string_view progress) {
+std::string ChatCompletionResponder::progress_json(std::string_view progress) {
     std::string out;
     text::JsonWriter json(out);
     write_head(json, "chat.completion.chunk");
@@ -58,7 +58,7 @@ std::string ChatAnswer::progress_json(std::string_view progress) {
     return out;
 }
 
-void ChatAnswer::send_part(size_t index, const text::ReplyEvent& event, std::string_view timings) {
+void ChatCompletionResponder::send_part(size_t index, const text::ReplyEvent& event, std::string_view timings) {
     std::string delta;
     text::JsonWriter json(delta);
     json.begin_object();
@@ -85,7 +85,8 @@ void ChatAnswer::send_part(size_t index, const text::ReplyEvent& event, std::str
     send_delta(index, delta, timings);
 }
 
-void ChatAnswer::send_delta(size_t index, std::string_view delta, std::string_view timings, std::string_view finish) {
+void ChatCompletionResponder::send_delta(size_t index, std::string_view delta, std::string_view timings,
+                                         std::string_view finish) {
     Choice& sent = choice(index);
     std::string out;
     text::JsonWriter json(out);
@@ -99,11 +100,11 @@ void ChatAnswer::send_delta(size_t index, std::string_view delta, std::string_vi
     send(out);
 }
 
-void ChatAnswer::send_finish(size_t index, const session::Answer& answer) {
+void ChatCompletionResponder::send_finish(size_t index, const session::Answer& answer) {
     send_delta(index, "{}", timings_json(answer), finish_of(answer.reason, !choice(index).calls.empty()));
 }
 
-void ChatAnswer::write_message(text::JsonWriter& json, const Choice& choice) const {
+void ChatCompletionResponder::write_message(text::JsonWriter& json, const Choice& choice) const {
     json.key("message").begin_object().member("role", "assistant").key("content");
     if (choice.content.empty() && !choice.calls.empty())
         json.null();
@@ -122,7 +123,7 @@ void ChatAnswer::write_message(text::JsonWriter& json, const Choice& choice) con
     json.key("refusal").null().end_object();
 }
 
-void ChatAnswer::send_last() {
+void ChatCompletionResponder::send_last() {
     if (delivery().usage_in_stream) {
         std::string out;
         text::JsonWriter json(out);
@@ -135,7 +136,7 @@ void ChatAnswer::send_last() {
     send_end();
 }
 
-std::string ChatAnswer::whole() {
+std::string ChatCompletionResponder::whole() {
     std::string out;
     text::JsonWriter json(out);
     write_head(json, "chat.completion");

@@ -1,4 +1,4 @@
-#include "apps/server/dialects/ollama/answer.hpp"
+#include "apps/server/dialects/ollama/responder.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -21,8 +21,8 @@ std::string time_text(int64_t seconds) {
                        parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-void ChatAnswer::write_part(text::JsonWriter& json, std::string_view content, std::string_view reasoning, bool calls,
-                            bool done) {
+void OllamaChatResponder::write_part(text::JsonWriter& json, std::string_view content, std::string_view reasoning,
+                                     bool calls, bool done) {
     json.begin_object().member("model", model().name).member("created_at", time_text(created_));
     if (generate_) {
         json.member("response", content);
@@ -43,7 +43,7 @@ void ChatAnswer::write_part(text::JsonWriter& json, std::string_view content, st
     json.member("done", done);
 }
 
-std::string ChatAnswer::last(std::string_view content, std::string_view reasoning, bool calls) {
+std::string OllamaChatResponder::last(std::string_view content, std::string_view reasoning, bool calls) {
     const session::Answer& answer = choice(0).answer;
     std::string out;
     text::JsonWriter json(out);
@@ -57,11 +57,11 @@ std::string ChatAnswer::last(std::string_view content, std::string_view reasonin
     return out;
 }
 
-std::string ChatAnswer::progress_json(std::string_view) {
+std::string OllamaChatResponder::progress_json(std::string_view) {
     return {};
 }
 
-void ChatAnswer::send_part(size_t, const text::ReplyEvent& event, std::string_view) {
+void OllamaChatResponder::send_part(size_t, const text::ReplyEvent& event, std::string_view) {
     const bool reasoning = event.part == text::ReplyPart::kReasoning;
     if (event.text.empty() || (!reasoning && event.part != text::ReplyPart::kContent)) return;
     std::string out;
@@ -73,7 +73,7 @@ void ChatAnswer::send_part(size_t, const text::ReplyEvent& event, std::string_vi
 }
 
 // Calls are sent whole.
-void ChatAnswer::send_finish(size_t, const session::Answer&) {
+void OllamaChatResponder::send_finish(size_t, const session::Answer&) {
     if (choice(0).calls.empty() || generate_) return;
     std::string out;
     text::JsonWriter json(out);
@@ -82,12 +82,12 @@ void ChatAnswer::send_finish(size_t, const session::Answer&) {
     send(out);
 }
 
-void ChatAnswer::send_last() {
+void OllamaChatResponder::send_last() {
     send(last({}, {}, false));
     exchange().end();
 }
 
-std::string ChatAnswer::whole() {
+std::string OllamaChatResponder::whole() {
     const Choice& told = choice(0);
     return last(told.content, told.reasoning, !told.calls.empty());
 }

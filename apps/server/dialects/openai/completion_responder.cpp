@@ -1,4 +1,4 @@
-#include "apps/server/dialects/openai/completion_answer.hpp"
+#include "apps/server/dialects/openai/completion_responder.hpp"
 
 #include "core/text/detokenizer.hpp"
 
@@ -18,9 +18,10 @@ size_t characters(std::string_view text) {
 
 }  // namespace
 
-CompletionAnswer::CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model_given,
-                                   Delivery delivery_given, CompletionDelivery completion)
-    : Answering(std::move(exchange), std::move(model_given), delivery_given, completion.echoes.size()),
+CompletionResponder::CompletionResponder(std::shared_ptr<Exchange> exchange,
+                                         std::shared_ptr<const ServedModel> model_given, Delivery delivery_given,
+                                         CompletionDelivery completion)
+    : Responder(std::move(exchange), std::move(model_given), delivery_given, completion.echoes.size()),
       completion_(std::move(completion)),
       choices_(choices()),
       echoes_(completion_.echoes.size()) {
@@ -38,8 +39,8 @@ CompletionAnswer::CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shar
     }
 }
 
-void CompletionAnswer::Tokens::add(std::string_view text, const session::TokenProbabilities* probabilities,
-                                   const text::Tokenizer& tokenizer) {
+void CompletionResponder::Tokens::add(std::string_view text, const session::TokenProbabilities* probabilities,
+                                      const text::Tokenizer& tokenizer) {
     const char* const comma = empty() ? "" : ",";
     for (std::string* const list : {&texts, &values, &best, &offsets}) *list += comma;
     text::JsonWriter(texts).value(text);
@@ -58,13 +59,13 @@ void CompletionAnswer::Tokens::add(std::string_view text, const session::TokenPr
     most_likely.end_object();
 }
 
-void CompletionAnswer::Tokens::append(const Tokens& more) {
+void CompletionResponder::Tokens::append(const Tokens& more) {
     const char* const comma = empty() || more.empty() ? "" : ",";
     for (std::string Tokens::*const list : {&Tokens::texts, &Tokens::values, &Tokens::best, &Tokens::offsets})
         (this->*list += comma) += more.*list;
 }
 
-std::string CompletionAnswer::Tokens::take() {
+std::string CompletionResponder::Tokens::take() {
     std::string out;
     text::JsonWriter json(out);
     json.begin_object().key("tokens").begin_list().json(texts).end_list();
@@ -75,14 +76,14 @@ std::string CompletionAnswer::Tokens::take() {
     return out;
 }
 
-void CompletionAnswer::write_head(text::JsonWriter& json) const {
+void CompletionResponder::write_head(text::JsonWriter& json) const {
     json.begin_object();
     json.member("id", "cmpl" + id_).member("object", "text_completion").member("created", created_);
     json.member("model", model().name).member("system_fingerprint", kFingerprint);
     json.key("choices").begin_list();
 }
 
-void CompletionAnswer::write_tail(text::JsonWriter& json) const {
+void CompletionResponder::write_tail(text::JsonWriter& json) const {
     json.end_list().key("usage").begin_object();
     json.member("prompt_tokens", usage_.prompt_tokens).member("completion_tokens", usage_.new_tokens);
     json.member("total_tokens", usage_.prompt_tokens + usage_.new_tokens);
@@ -90,7 +91,7 @@ void CompletionAnswer::write_tail(text::JsonWriter& json) const {
     json.end_object().key("timings").json(timings_json()).end_object();
 }
 
-std::string CompletionAnswer::progress_json(std::string_view progress) {
+std::string CompletionResponder::progress_json(std::string_view progress) {
     std::string out;
     text::JsonWriter json(out);
     write_head(json);
@@ -98,12 +99,12 @@ std::string CompletionAnswer::progress_json(std::string_view progress) {
     return out;
 }
 
-void CompletionAnswer::echo_token(Echo& echo, const session::TokenProbabilities* probabilities) {
+void CompletionResponder::echo_token(Echo& echo, const session::TokenProbabilities* probabilities) {
     if (echo.complete()) return;
     echo.tokens.add(echo.texts[echo.known++], probabilities, *model().tokenizer);
 }
 
-void CompletionAnswer::on_prompt_probabilities(size_t prompt, const session::TokenProbabilities& token) {
+void CompletionResponder::on_prompt_probabilities(size_t prompt, const session::TokenProbabilities& token) {
     echo_token(echoes_[prompt], &token);
     if (!echoes_[prompt].complete()) return;
     for (size_t i = 0; i < choices_.size(); ++i) {
@@ -111,7 +112,7 @@ void CompletionAnswer::on_prompt_probabilities(size_t prompt, const session::Tok
     }
 }
 
-void CompletionAnswer::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
+void CompletionResponder::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
     Choice& choice = choices_[index];
     choice.text += token.text;
     if (token.probabilities) choice.tokens.add(token.text, token.probabilities, *model().tokenizer);
@@ -119,7 +120,7 @@ void CompletionAnswer::on_token(size_t index, const session::ShownToken& token, 
 }
 
 // Where the prompt's probabilities are still computed, with them.
-void CompletionAnswer::send_choice(size_t index, std::string_view timings) {
+void CompletionResponder::send_choice(size_t index, std::string_view timings) {
     Choice& choice = choices_[index];
     choice.waiting = !echoes_[prompt_of(index)].complete();
     if (choice.waiting) {
@@ -138,7 +139,7 @@ void CompletionAnswer::send_choice(size_t index, std::string_view timings) {
     choice.text.clear();
 }
 
-void CompletionAnswer::write_choice(text::JsonWriter& json, size_t index) {
+void CompletionResponder::write_choice(text::JsonWriter& json, size_t index) {
     Choice& choice = choices_[index];
     json.begin_object().member("index", index).member("text", choice.text).key("logprobs");
     if (completion_.probabilities) {
@@ -153,7 +154,7 @@ void CompletionAnswer::write_choice(text::JsonWriter& json, size_t index) {
     json.key("finish_reason").text_or_null(choice.finish).end_object();
 }
 
-void CompletionAnswer::on_finish(size_t index, const session::Answer& answer) {
+void CompletionResponder::on_finish(size_t index, const session::Answer& answer) {
     const Echo& echo = echoes_[prompt_of(index)];
     if (is_first(index) && !echo.complete()) {
         return fail(500,
@@ -165,7 +166,7 @@ void CompletionAnswer::on_finish(size_t index, const session::Answer& answer) {
     if (streams()) send_choice(index, timings_json(answer));
 }
 
-void CompletionAnswer::on_end() {
+void CompletionResponder::on_end() {
     if (streams()) {
         if (delivery().usage_in_stream) {
             std::string out;
@@ -186,7 +187,7 @@ void CompletionAnswer::on_end() {
     });
 }
 
-uint64_t CompletionAnswer::bytes_of_whole() const {
+uint64_t CompletionResponder::bytes_of_whole() const {
     uint64_t bytes = 0;
     for (size_t i = 0; i < choices_.size(); ++i) {
         bytes += choices_[i].text.size();
