@@ -33,20 +33,20 @@ void ChatResponder::on_token(size_t index, const session::ShownToken& token, std
 void ChatResponder::take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings) {
     Choice& choice = choices_[index];
     for (const text::ReplyEvent& event : events) {
-        const bool calls = event.part == text::ReplyPart::kToolCall || event.part == text::ReplyPart::kToolArguments;
+        const bool calls = event.kind == text::ReplyKind::kToolCall || event.kind == text::ReplyKind::kToolArguments;
         if (calls && chat_.one_call && event.call > 0) continue;
-        switch (event.part) {
-            case text::ReplyPart::kReasoning:
+        switch (event.kind) {
+            case text::ReplyKind::kReasoning:
                 choice.reasoning_tokens = choice.tokens;
                 if (!streams()) choice.reasoning += event.text;
                 break;
-            case text::ReplyPart::kContent:
+            case text::ReplyKind::kContent:
                 if (!streams()) choice.content += event.text;
                 break;
-            case text::ReplyPart::kToolCall:
+            case text::ReplyKind::kToolCall:
                 choice.calls.push_back({new_id(call_kind_), event.text, {}});
                 break;
-            case text::ReplyPart::kToolArguments:
+            case text::ReplyKind::kToolArguments:
                 if (event.call < choice.calls.size()) choice.calls[event.call].arguments += event.text;
                 break;
         }

@@ -31,7 +31,7 @@ struct TensorEntry {
     tsr_type type = TSR_TYPE_F32;                     // known to find_type()
     std::array<uint64_t, kMaxRank> dims{1, 1, 1, 1};  // elements, fastest first; 1 from `rank` on; never 0
     uint32_t rank = 1;                                // 1 .. 4
-    uint32_t file = 0;                                // which part of a split model
+    uint32_t file = 0;                                // which shard of a split model
     uint64_t offset = 0;                              // bytes from the start of that file
     uint64_t bytes = 0;                               // rows are whole blocks and lie without gaps
 

@@ -10,8 +10,8 @@
 
 namespace tessera::gguf {
 
-struct GgufFile::Part {
-    explicit Part(const std::filesystem::path& path) : file(path) {}
+struct GgufFile::Shard {
+    explicit Shard(const std::filesystem::path& path) : file(path) {}
 
     const MappedFile& map() {
         std::call_once(once, [this] { mapping.emplace(file); });
@@ -27,16 +27,16 @@ GgufFile::GgufFile(GgufFile&&) noexcept = default;
 GgufFile& GgufFile::operator=(GgufFile&&) noexcept = default;
 GgufFile::~GgufFile() = default;
 
-GgufFile::GgufFile(Header header, std::vector<std::unique_ptr<Part>> parts)
-    : header_(std::move(header)), parts_(std::move(parts)) {
+GgufFile::GgufFile(Header header, std::vector<std::unique_ptr<Shard>> shards)
+    : header_(std::move(header)), shards_(std::move(shards)) {
     places_.reserve(header_.tensors.size());
     for (size_t i = 0; i < header_.tensors.size(); ++i) places_.emplace(header_.tensors[i].name, i);
 }
 
 namespace {
 
-// Where all parts lie, given one of them and what its header says.
-std::vector<std::filesystem::path> part_paths(const std::filesystem::path& path, const SplitInfo& info) {
+// Where all shards lie, given one of them and what its header says.
+std::vector<std::filesystem::path> shard_paths(const std::filesystem::path& path, const SplitInfo& info) {
     if (info.count == 1) return {path};
     const auto name = parse_split_name(path.filename().native());
     if (!name) {
@@ -67,26 +67,26 @@ std::vector<std::filesystem::path> part_paths(const std::filesystem::path& path,
 }  // namespace
 
 GgufFile GgufFile::open(const std::filesystem::path& path, std::span<const Override> overrides) {
-    std::vector<std::unique_ptr<Part>> parts;
+    std::vector<std::unique_ptr<Shard>> shards;
     std::vector<Header> headers;
     const auto add = [&](const std::filesystem::path& at) {
-        parts.push_back(std::make_unique<Part>(at));
-        headers.push_back(parse_header(FileSource(parts.back()->file)));
+        shards.push_back(std::make_unique<Shard>(at));
+        headers.push_back(parse_header(FileSource(shards.back()->file)));
     };
     add(path);
     const SplitInfo info = split_info(headers[0]);
-    if (const auto paths = part_paths(path, info); paths.size() > 1) {
-        parts.clear();
+    if (const auto paths = shard_paths(path, info); paths.size() > 1) {
+        shards.clear();
         headers.clear();
         for (const auto& at : paths) add(at);
     }
-    Header header = join_parts(std::move(headers));
+    Header header = join_shards(std::move(headers));
     std::vector<std::string> added;
     for (const Override& one : overrides) {
         if (!header.metadata.contains(one.key)) added.push_back(one.key);
         header.metadata.set(one.key, one.value);
     }
-    GgufFile file(std::move(header), std::move(parts));
+    GgufFile file(std::move(header), std::move(shards));
     file.added_keys_ = std::move(added);
     return file;
 }
@@ -96,7 +96,7 @@ void GgufFile::override_metadata(std::span<const Override> overrides) {
 }
 
 const std::filesystem::path& GgufFile::file_path(size_t i) const {
-    return parts_.at(i)->file.path();
+    return shards_.at(i)->file.path();
 }
 
 const TensorEntry* GgufFile::find_tensor(std::string_view name) const {
@@ -109,30 +109,30 @@ const TensorEntry& GgufFile::tensor(std::string_view name) const {
     fail(TSR_NOT_FOUND, "{}: tensor '{}' is missing", metadata().source(), printable(name));
 }
 
-GgufFile::Part& GgufFile::part_of(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const {
-    if (tensor.file >= parts_.size() || begin > tensor.bytes || bytes > tensor.bytes - begin) {
+GgufFile::Shard& GgufFile::shard_of(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const {
+    if (tensor.file >= shards_.size() || begin > tensor.bytes || bytes > tensor.bytes - begin) {
         fail(TSR_INVALID_ARGUMENT, "{}: tensor '{}' has {} bytes, asked for {} at {}", metadata().source(), tensor.name,
              tensor.bytes, bytes, begin);
     }
-    return *parts_[tensor.file];
+    return *shards_[tensor.file];
 }
 
 void GgufFile::read(const TensorEntry& tensor, uint64_t begin, std::span<std::byte> out) const {
-    part_of(tensor, begin, out.size()).file.pread_exact(tensor.offset + begin, out);
+    shard_of(tensor, begin, out.size()).file.pread_exact(tensor.offset + begin, out);
 }
 
 std::span<const std::byte> GgufFile::map(const TensorEntry& tensor) const {
-    return part_of(tensor, 0, tensor.bytes).map().bytes().subspan(tensor.offset, tensor.bytes);
+    return shard_of(tensor, 0, tensor.bytes).map().bytes().subspan(tensor.offset, tensor.bytes);
 }
 
 std::span<const std::byte> GgufFile::acquire(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const {
-    Part& part = part_of(tensor, begin, bytes);
-    if (!part.map().read_in(tensor.offset + begin, bytes, part.file.path().native())) return {};
-    return part.map().bytes().subspan(tensor.offset + begin, bytes);
+    Shard& shard = shard_of(tensor, begin, bytes);
+    if (!shard.map().read_in(tensor.offset + begin, bytes, shard.file.path().native())) return {};
+    return shard.map().bytes().subspan(tensor.offset + begin, bytes);
 }
 
 void GgufFile::drop_pages(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const {
-    part_of(tensor, begin, bytes).map().drop_pages(tensor.offset + begin, bytes);
+    shard_of(tensor, begin, bytes).map().drop_pages(tensor.offset + begin, bytes);
 }
 
 }  // namespace tessera::gguf

@@ -1,4 +1,4 @@
-// A model on disk: one GGUF file, or all parts of a split one.
+// A model on disk: one GGUF file, or all shards of a split one.
 #pragma once
 
 #include "core/base/file.hpp"
@@ -18,8 +18,8 @@ namespace tessera::gguf {
 // Opening reads only the headers. Movable; const functions may be called from any thread.
 class GgufFile {
   public:
-    // `path`: the file, or any part of a split model, whose other parts lie beside it. Overrides replace metadata after
-    // the files were checked. Throws what File and parse_header throw; a missing part is TSR_NOT_FOUND.
+    // `path`: the file, or any shard of a split model, whose other shards lie beside it. Overrides replace metadata
+    // after the files were checked. Throws what File and parse_header throw; a missing shard is TSR_NOT_FOUND.
     static GgufFile open(const std::filesystem::path& path, std::span<const Override> overrides = {});
 
     GgufFile(GgufFile&&) noexcept;
@@ -29,8 +29,8 @@ class GgufFile {
     const Metadata& metadata() const noexcept { return header_.metadata; }
     std::span<const TensorEntry> tensors() const noexcept { return header_.tensors; }
     uint32_t version() const noexcept { return header_.version; }
-    uint64_t file_bytes() const noexcept { return header_.file_bytes; }  // of all parts
-    size_t file_count() const noexcept { return parts_.size(); }
+    uint64_t file_bytes() const noexcept { return header_.file_bytes; }  // of all shards
+    size_t file_count() const noexcept { return shards_.size(); }
     const std::filesystem::path& file_path(size_t i) const;
 
     // Replaces more metadata; what views of it showed is no longer valid.
@@ -57,13 +57,13 @@ class GgufFile {
     void drop_pages(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const;
 
   private:
-    struct Part;
+    struct Shard;
 
-    GgufFile(Header header, std::vector<std::unique_ptr<Part>> parts);
-    Part& part_of(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const;
+    GgufFile(Header header, std::vector<std::unique_ptr<Shard>> shards);
+    Shard& shard_of(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const;
 
     Header header_;
-    std::vector<std::unique_ptr<Part>> parts_;
+    std::vector<std::unique_ptr<Shard>> shards_;
     std::vector<std::string> added_keys_;
     std::unordered_map<std::string_view, size_t> places_;  // keys point into header_.tensors
 };

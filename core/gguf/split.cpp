@@ -46,7 +46,7 @@ std::string split_file_name(const SplitName& name) {
 SplitInfo split_info(const Header& header) {
     const Metadata& metadata = header.metadata;
     const auto count = metadata.find_u32("split.count");
-    // Tools that merge parts leave the keys behind and set the count to 0 for "no longer split".
+    // Tools that merge shards leave the keys behind and set the count to 0 for "no longer split".
     if (!count || *count == 0) return {0, 1, header.tensors.size()};
     const SplitInfo info{metadata.get_u32("split.no"), *count, metadata.get_u64("split.tensors.count")};
     if (info.number >= info.count) {
@@ -57,43 +57,43 @@ SplitInfo split_info(const Header& header) {
     return info;
 }
 
-Header join_parts(std::vector<Header> parts) {
-    if (parts.empty()) fail(TSR_INVALID_ARGUMENT, "a model of no files");
-    const SplitInfo first = split_info(parts[0]);
+Header join_shards(std::vector<Header> shards) {
+    if (shards.empty()) fail(TSR_INVALID_ARGUMENT, "a model of no files");
+    const SplitInfo first = split_info(shards[0]);
     uint64_t tensors = 0;
-    for (size_t i = 0; i < parts.size(); ++i) {
-        const SplitInfo info = split_info(parts[i]);
-        const std::string& source = parts[i].metadata.source();
-        if (info.number != i || info.count != parts.size()) {
+    for (size_t i = 0; i < shards.size(); ++i) {
+        const SplitInfo info = split_info(shards[i]);
+        const std::string& source = shards[i].metadata.source();
+        if (info.number != i || info.count != shards.size()) {
             fail(TSR_CORRUPT_DATA,
                  "{}: expected part {} of {}, but its keys 'split.no' and 'split.count' say part {} of {}", source,
-                 i + 1, parts.size(), uint64_t{info.number} + 1, info.count);
+                 i + 1, shards.size(), uint64_t{info.number} + 1, info.count);
         }
         if (info.tensors != first.tensors) {
             fail(TSR_CORRUPT_DATA, "{}: key 'split.tensors.count': {} tensors in all parts, but the first part says {}",
                  source, info.tensors, first.tensors);
         }
-        tensors += parts[i].tensors.size();
+        tensors += shards[i].tensors.size();
     }
     if (tensors != first.tensors) {
         fail(TSR_CORRUPT_DATA, "{}: key 'split.tensors.count': expected {} tensors in {} parts, found {}",
-             parts[0].metadata.source(), first.tensors, parts.size(), tensors);
+             shards[0].metadata.source(), first.tensors, shards.size(), tensors);
     }
 
-    std::unordered_map<std::string, size_t> where;  // name -> part
-    for (size_t i = 0; i < parts.size(); ++i) {
-        for (TensorEntry& tensor : parts[i].tensors) {
+    std::unordered_map<std::string, size_t> where;  // name -> shard
+    for (size_t i = 0; i < shards.size(); ++i) {
+        for (TensorEntry& tensor : shards[i].tensors) {
             tensor.file = static_cast<uint32_t>(i);
             if (const auto [at, added] = where.emplace(tensor.name, i); !added) {
-                fail(TSR_CORRUPT_DATA, "{}: tensor '{}' is also in part {}", parts[i].metadata.source(),
+                fail(TSR_CORRUPT_DATA, "{}: tensor '{}' is also in part {}", shards[i].metadata.source(),
                      printable(tensor.name), at->second + 1);
             }
         }
     }
-    Header all = std::move(parts[0]);
-    for (size_t i = 1; i < parts.size(); ++i) {
-        all.file_bytes = checked_add(all.file_bytes, parts[i].file_bytes, "size of all parts");
-        std::ranges::move(parts[i].tensors, std::back_inserter(all.tensors));
+    Header all = std::move(shards[0]);
+    for (size_t i = 1; i < shards.size(); ++i) {
+        all.file_bytes = checked_add(all.file_bytes, shards[i].file_bytes, "size of all parts");
+        std::ranges::move(shards[i].tensors, std::back_inserter(all.tensors));
     }
     return all;
 }

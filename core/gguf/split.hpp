@@ -20,22 +20,22 @@ struct SplitName {
     bool operator==(const SplitName&) const = default;
 };
 
-// Parses a file name; nothing if it is not that of a part.
+// Parses a file name; nothing if it is not that of a shard.
 std::optional<SplitName> parse_split_name(std::string_view name);
 std::string split_file_name(const SplitName& name);
 
 struct SplitInfo {
     uint32_t number = 0;  // from 0, below count
     uint32_t count = 1;
-    uint64_t tensors = 0;  // of all parts together
+    uint64_t tensors = 0;  // of all shards together
 };
 
-// The part that a header describes; a file without split.count, or with 0 as merged ones have it, is the only part.
+// The shard that a header describes; a file without split.count, or with 0 as merged ones have it, is the only shard.
 // Throws Error(TSR_CORRUPT_DATA) for numbers that contradict each other.
 SplitInfo split_info(const Header& header);
 
-// Joins all parts, given in order: metadata of the first, tensors of all with TensorEntry::file set, file_bytes
-// summed. Throws Error(TSR_CORRUPT_DATA), naming the part, if the parts do not belong together.
-Header join_parts(std::vector<Header> parts);
+// Joins all shards, given in order: metadata of the first, tensors of all with TensorEntry::file set, file_bytes
+// summed. Throws Error(TSR_CORRUPT_DATA), naming the shard, if the shards do not belong together.
+Header join_shards(std::vector<Header> shards);
 
 }  // namespace tessera::gguf

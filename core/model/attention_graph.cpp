@@ -64,7 +64,7 @@ Value GraphBuilder::with_temperature(int64_t layer, const Attention& a, Value q)
 
 Value GraphBuilder::rotated(const Attention& a, Value heads, std::string name) {
     if (!a.rope) return heads;
-    const Value factors = a.rope->uses_factors ? weights_.get(TensorPart::kRopeFactors) : rope_factors(*a.rope);
+    const Value factors = a.rope->uses_factors ? weights_.get(ModelTensor::kRopeFactors) : rope_factors(*a.rope);
     const std::vector<tsr_attribute> attributes = rope_attributes(*a.rope, RopePrefix::kNone);
     if (a.rope->dimensions == a.key_length)
         return graph_.add(TSR_OP_ROPE, std::move(name), {heads, positions_, factors}, attributes).front();
@@ -94,16 +94,16 @@ Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x
     const auto name = [&](const char* part) { return in_layer(layer, part); };
     const int64_t d = a.key_length, h = a.heads, kv = a.kv_heads, rows = graph_.tensor(x).dims[1];
     const auto projections = graph_.add(TSR_OP_MATMUL_GROUP, name("attn_qkv"),
-                                        {x, weights_.get(TensorPart::kQ, layer), weights_.get(TensorPart::kK, layer),
-                                         weights_.get(TensorPart::kV, layer)});
-    Value q = add_bias(projections[0], TensorPart::kQBias, layer, "attn_q");
-    Value k = add_bias(projections[1], TensorPart::kKBias, layer, "attn_k");
+                                        {x, weights_.get(ModelTensor::kQ, layer), weights_.get(ModelTensor::kK, layer),
+                                         weights_.get(ModelTensor::kV, layer)});
+    Value q = add_bias(projections[0], ModelTensor::kQBias, layer, "attn_q");
+    Value k = add_bias(projections[1], ModelTensor::kKBias, layer, "attn_k");
     const Value v = reshape(
-        scaled(add_bias(projections[2], TensorPart::kVBias, layer, "attn_v"), a.value_scale, name("attn_v_scale")),
+        scaled(add_bias(projections[2], ModelTensor::kVBias, layer, "attn_v"), a.value_scale, name("attn_v_scale")),
         {a.value_length, kv, rows});
     const auto normalise = [&] {
-        q = norm(q, TensorPart::kQNorm, layer);
-        k = norm(k, TensorPart::kKNorm, layer);
+        q = norm(q, ModelTensor::kQNorm, layer);
+        k = norm(k, ModelTensor::kKNorm, layer);
     };
     if (a.head_norm == HeadNorm::kRows) normalise();
     q = reshape(q, {d, h, rows});
@@ -115,12 +115,12 @@ Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x
     q = with_temperature(layer, a, q);
     std::vector<Value> operands = {q, k, v, positions_, sequences_, page_table_of(a)};
     std::vector<tsr_attribute> attributes = {attribute("scale", a.scale)};
-    if (a.sinks) operands.push_back(weights_.get(TensorPart::kSinks, layer));
+    if (a.sinks) operands.push_back(weights_.get(ModelTensor::kSinks, layer));
     if (const int64_t window = window_of(a); window > 0) attributes.push_back(attribute("window", window));
     Value heads = graph_.add(TSR_OP_CACHED_ATTENTION, name("attn"), std::move(operands), attributes).front();
     if (a.gate == OutputGate::kHeads) {
         const Value gate =
-            graph_.add_one(TSR_OP_MATMUL, name("attn_gate"), {x, weights_.get(TensorPart::kAttentionGate, layer)});
+            graph_.add_one(TSR_OP_MATMUL, name("attn_gate"), {x, weights_.get(ModelTensor::kAttentionGate, layer)});
         heads = graph_.add(TSR_OP_SIGMOID_MUL, name("attn_gated"), {heads, gate}, {}, {heads}).front();
     }
     return reshape(heads, {a.value_length * h, rows});
@@ -129,25 +129,25 @@ Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x
 Value GraphBuilder::rope_factors(const Rope& rope) {
     if (rope.short_context == 0) return 0;
     const bool is_long = context_ > rope.short_context;
-    const TensorPart used = is_long ? TensorPart::kRopeFactorsLong : TensorPart::kRopeFactorsShort;
-    model_.claim_tensor(tensor_name(is_long ? TensorPart::kRopeFactorsShort : TensorPart::kRopeFactorsLong).name);
+    const ModelTensor used = is_long ? ModelTensor::kRopeFactorsLong : ModelTensor::kRopeFactorsShort;
+    model_.claim_tensor(tensor_name(is_long ? ModelTensor::kRopeFactorsShort : ModelTensor::kRopeFactorsLong).name);
     return weights_.get(used);
 }
 
 Value GraphBuilder::latent_attention(int64_t layer, const Attention& a, Value x) {
     const auto name = [&](const char* part) { return in_layer(layer, part); };
-    const Value kv_a = weights_.get(TensorPart::kKvA, layer);
-    const Value q_a = weights_.get(a.q_lora > 0 ? TensorPart::kQA : TensorPart::kQ, layer);
+    const Value kv_a = weights_.get(ModelTensor::kKvA, layer);
+    const Value q_a = weights_.get(a.q_lora > 0 ? ModelTensor::kQA : ModelTensor::kQ, layer);
     const auto both = graph_.add(TSR_OP_MATMUL_GROUP, name("attn_qkv_a"), {x, q_a, kv_a});
     Value q = both[0];
     if (a.q_lora > 0) {
-        const Value low = norm(q, TensorPart::kQANorm, layer);
-        q = graph_.add_one(TSR_OP_MATMUL, name("attn_q_b"), {low, weights_.get(TensorPart::kQB, layer)});
+        const Value low = norm(q, ModelTensor::kQANorm, layer);
+        q = graph_.add_one(TSR_OP_MATMUL, name("attn_q_b"), {low, weights_.get(ModelTensor::kQB, layer)});
     }
     q = with_temperature(layer, a, q);
-    const Value kv_norm = weights_.get(TensorPart::kKvANorm, layer);
-    const Value wkv_b = weights_.get(TensorPart::kKvB, layer);
-    const Value wk_b = weights_.get(TensorPart::kKB, layer), wv_b = weights_.get(TensorPart::kVB, layer);
+    const Value kv_norm = weights_.get(ModelTensor::kKvANorm, layer);
+    const Value wkv_b = weights_.get(ModelTensor::kKvB, layer);
+    const Value wk_b = weights_.get(ModelTensor::kKB, layer), wv_b = weights_.get(ModelTensor::kVB, layer);
     if (!wkv_b && !(wk_b && wv_b)) {
         fail(TSR_NOT_FOUND, "{}: layer {}: neither attn_kv_b nor both of attn_k_b and attn_v_b are in the file",
              model_.source(), layer);

@@ -30,7 +30,7 @@ GraphBuilder::GraphBuilder(const ModelDescription& description, ModelFile& model
     output_rows_ = inputs.output_rows;
 }
 
-Value GraphBuilder::norm(Value x, TensorPart weight, int64_t layer) {
+Value GraphBuilder::norm(Value x, ModelTensor weight, int64_t layer) {
     const Value factors = weights_.get(weight, layer);
     if (!factors) return x;
     std::string name = graph_.tensor(factors).name;
@@ -39,7 +39,7 @@ Value GraphBuilder::norm(Value x, TensorPart weight, int64_t layer) {
                           {sdk::attribute("epsilon", description_.epsilon)});
 }
 
-Value GraphBuilder::add_bias(Value x, TensorPart bias, int64_t layer, const char* part) {
+Value GraphBuilder::add_bias(Value x, ModelTensor bias, int64_t layer, const char* part) {
     const Value value = weights_.get(bias, layer);
     return value ? graph_.add_one(TSR_OP_ADD, in_layer(layer, part) + "_bias", {x, value}) : x;
 }
@@ -59,36 +59,36 @@ Value GraphBuilder::layer(int64_t index, Value rows) {
     const Layer& described = description_.layers[static_cast<size_t>(index)];
     const auto name = [&](const char* part) { return in_layer(index, part); };
     graph_.set_layer(static_cast<int>(index));
-    Value heads = attention(index, described.attention, norm(rows, TensorPart::kAttentionNorm, index));
+    Value heads = attention(index, described.attention, norm(rows, ModelTensor::kAttentionNorm, index));
     if (std::cmp_equal(index + 1, description_.layers.size())) {
         heads = graph_.add_one(TSR_OP_GET_ROWS, name("output_rows"), {heads, output_rows_});
         rows = graph_.add_one(TSR_OP_GET_ROWS, name("output_residual"), {rows, output_rows_});
     }
     const Value projected =
-        graph_.add_one(TSR_OP_MATMUL, name("attn_output"), {heads, weights_.get(TensorPart::kAttentionOutput, index)});
-    const Value biased = add_bias(projected, TensorPart::kAttentionOutputBias, index, "attn_output");
-    const Value attended = scaled(norm(biased, TensorPart::kPostAttentionNorm, index), described.residual_scale,
+        graph_.add_one(TSR_OP_MATMUL, name("attn_output"), {heads, weights_.get(ModelTensor::kAttentionOutput, index)});
+    const Value biased = add_bias(projected, ModelTensor::kAttentionOutputBias, index, "attn_output");
+    const Value attended = scaled(norm(biased, ModelTensor::kPostAttentionNorm, index), described.residual_scale,
                                   name("attn_residual_scale"));
     const Value middle = graph_.add_one(TSR_OP_ADD, name("attn_residual"), {attended, rows});
-    Value given = feed_forward(index, described.feed_forward, norm(middle, TensorPart::kFeedForwardNorm, index));
-    given = scaled(norm(given, TensorPart::kPostFeedForwardNorm, index), described.residual_scale,
+    Value given = feed_forward(index, described.feed_forward, norm(middle, ModelTensor::kFeedForwardNorm, index));
+    given = scaled(norm(given, ModelTensor::kPostFeedForwardNorm, index), described.residual_scale,
                    name("ffn_residual_scale"));
     return graph_.add_one(TSR_OP_ADD, name("ffn_residual"), {given, middle});
 }
 
 Value GraphBuilder::output(Value rows) {
     graph_.set_layer(static_cast<int>(description_.layers.size()));
-    rows = norm(rows, TensorPart::kOutputNorm);
+    rows = norm(rows, ModelTensor::kOutputNorm);
     const Value matrix =
-        weights_.get(description_.tied_embeddings ? TensorPart::kTokenEmbeddings : TensorPart::kOutput);
+        weights_.get(description_.tied_embeddings ? ModelTensor::kTokenEmbeddings : ModelTensor::kOutput);
     Value logits = graph_.add_one(TSR_OP_MATMUL, "output", {rows, matrix});
-    if (const Value bias = weights_.get(TensorPart::kOutputBias))
+    if (const Value bias = weights_.get(ModelTensor::kOutputBias))
         logits = graph_.add_one(TSR_OP_ADD, "output_bias", {logits, bias});
     return scaled(logits, description_.logit_scale, "logit_scale");
 }
 
 Graph GraphBuilder::build() {
-    Value rows = graph_.add_one(TSR_OP_GET_ROWS, "token_embd", {weights_.get(TensorPart::kTokenEmbeddings), tokens_});
+    Value rows = graph_.add_one(TSR_OP_GET_ROWS, "token_embd", {weights_.get(ModelTensor::kTokenEmbeddings), tokens_});
     rows = scaled(rows, description_.embedding_scale, "embedding_scale");
     for (int64_t i = 0; std::cmp_less(i, description_.layers.size()); ++i) rows = layer(i, rows);
     graph_.set_output(kLogits, output(rows));

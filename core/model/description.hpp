@@ -3,7 +3,7 @@
 // than the graph can compute; not_computed.hpp names what that is.
 #pragma once
 
-#include "core/model/tensor_parts.hpp"
+#include "core/model/model_tensors.hpp"
 
 #include <cstdint>
 #include <map>
@@ -138,7 +138,7 @@ struct ModelDescription {
     bool tied_embeddings = false;  // the table of embeddings is the output matrix, too
     std::vector<Layer> layers;     // those that are computed
     // Tensors that the architecture has under another name than the usual one, with ".weight" or ".bias".
-    std::map<TensorPart, std::string> names;
+    std::map<ModelTensor, std::string> names;
 };
 
 CacheKind cache_kind(const Attention& attention);

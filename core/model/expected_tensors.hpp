@@ -18,7 +18,7 @@ enum class Presence : uint8_t {
 };
 
 struct ExpectedTensor {
-    TensorPart part;
+    ModelTensor which;
     int64_t layer;                // -1: of none
     std::string name, other;      // other: "", or a second name for it
     std::vector<int64_t> dims;    // fastest first; trailing ones of 1 may be missing in the file
@@ -39,14 +39,14 @@ class ExpectedTensors {
 
     const std::vector<ExpectedTensor>& all() const noexcept { return all_; }
     // nullptr if the model has none.
-    const ExpectedTensor* find(TensorPart part, int64_t layer = -1) const;
+    const ExpectedTensor* find(ModelTensor which, int64_t layer = -1) const;
 
   private:
     void add(ExpectedTensor tensor);
-    void add(TensorPart part, int64_t layer, std::vector<int64_t> dims, Presence presence = Presence::kRequired);
-    void add_vector(TensorPart part, int64_t layer, int64_t length, Presence presence = Presence::kRequired);
+    void add(ModelTensor which, int64_t layer, std::vector<int64_t> dims, Presence presence = Presence::kRequired);
+    void add_vector(ModelTensor which, int64_t layer, int64_t length, Presence presence = Presence::kRequired);
     // Lets the last tensor that was added be a part of `whole`.
-    void part_of(TensorPart whole, int64_t first, int64_t rows);
+    void part_of(ModelTensor whole, int64_t first, int64_t rows);
     void add_rope_factors(const Rope& rope);
     void add_grouped(const Attention& attention, int64_t layer);
     void add_latent(const Attention& attention, int64_t layer);

@@ -14,10 +14,10 @@ using sdk::attribute;
 Value GraphBuilder::feed_forward(int64_t layer, const FeedForward& described, Value x) {
     if (described.experts) return experts(layer, *described.experts, x);
     return network(TSR_OP_GATED_FFN, in_layer(layer, "ffn"),
-                   {x, weights_.get(TensorPart::kGate, layer), weights_.get(TensorPart::kUp, layer),
-                    weights_.get(TensorPart::kDown, layer)},
-                   {weights_.get(TensorPart::kGateBias, layer), weights_.get(TensorPart::kUpBias, layer),
-                    weights_.get(TensorPart::kDownBias, layer)},
+                   {x, weights_.get(ModelTensor::kGate, layer), weights_.get(ModelTensor::kUp, layer),
+                    weights_.get(ModelTensor::kDown, layer)},
+                   {weights_.get(ModelTensor::kGateBias, layer), weights_.get(ModelTensor::kUpBias, layer),
+                    weights_.get(ModelTensor::kDownBias, layer)},
                    described.unit);
 }
 
@@ -37,9 +37,9 @@ Value GraphBuilder::network(const char* op, std::string name, std::vector<Value>
 Value GraphBuilder::experts(int64_t layer, const Experts& e, Value x) {
     const auto name = [&](const char* part) { return in_layer(layer, part); };
     const Value logits =
-        add_bias(graph_.add_one(TSR_OP_MATMUL, name("ffn_gate_inp"), {x, weights_.get(TensorPart::kRouter, layer)}),
-                 TensorPart::kRouterBias, layer, "ffn_gate_inp");
-    const Value bias = weights_.get(TensorPart::kSelectionBias, layer);
+        add_bias(graph_.add_one(TSR_OP_MATMUL, name("ffn_gate_inp"), {x, weights_.get(ModelTensor::kRouter, layer)}),
+                 ModelTensor::kRouterBias, layer, "ffn_gate_inp");
+    const Value bias = weights_.get(ModelTensor::kSelectionBias, layer);
     const tsr_attribute route[] = {
         attribute("used", e.used),
         attribute("gating", e.gating == Gating::kSigmoid ? "sigmoid" : "softmax"),
@@ -52,10 +52,10 @@ Value GraphBuilder::experts(int64_t layer, const Experts& e, Value x) {
     const auto chosen = graph_.add(TSR_OP_MOE_ROUTE, name("ffn_route"), {logits, bias}, route);
     const Value sum =
         network(TSR_OP_MOE_FFN, name("ffn_experts"),
-                {x, chosen[0], chosen[1], weights_.get(TensorPart::kGateExperts, layer),
-                 weights_.get(TensorPart::kUpExperts, layer), weights_.get(TensorPart::kDownExperts, layer)},
-                {weights_.get(TensorPart::kGateExpertsBias, layer), weights_.get(TensorPart::kUpExpertsBias, layer),
-                 weights_.get(TensorPart::kDownExpertsBias, layer)},
+                {x, chosen[0], chosen[1], weights_.get(ModelTensor::kGateExperts, layer),
+                 weights_.get(ModelTensor::kUpExperts, layer), weights_.get(ModelTensor::kDownExperts, layer)},
+                {weights_.get(ModelTensor::kGateExpertsBias, layer), weights_.get(ModelTensor::kUpExpertsBias, layer),
+                 weights_.get(ModelTensor::kDownExpertsBias, layer)},
                 e.unit);
     if (e.shared_length == 0) return sum;
     return graph_.add_one(TSR_OP_ADD, name("ffn_sum"), {sum, shared_experts(layer, e, x)});
@@ -65,13 +65,13 @@ Value GraphBuilder::shared_experts(int64_t layer, const Experts& e, Value x) {
     const auto name = [&](const char* part) { return in_layer(layer, part); };
     const Value given =
         network(TSR_OP_GATED_FFN, name("ffn_shared"),
-                {x, weights_.get(TensorPart::kGateShared, layer), weights_.get(TensorPart::kUpShared, layer),
-                 weights_.get(TensorPart::kDownShared, layer)},
+                {x, weights_.get(ModelTensor::kGateShared, layer), weights_.get(ModelTensor::kUpShared, layer),
+                 weights_.get(ModelTensor::kDownShared, layer)},
                 {}, e.shared_unit);
     if (!e.shared_gate) return given;
     // One expert that is always chosen, whose weight is the sigmoid of its logit.
     const Value logit =
-        graph_.add_one(TSR_OP_MATMUL, name("ffn_shared_gate"), {x, weights_.get(TensorPart::kSharedGate, layer)});
+        graph_.add_one(TSR_OP_MATMUL, name("ffn_shared_gate"), {x, weights_.get(ModelTensor::kSharedGate, layer)});
     const auto chosen = graph_.add(TSR_OP_MOE_ROUTE, name("ffn_shared_route"), {logit, 0},
                                    std::array{attribute("used", int64_t{1}), attribute("gating", "sigmoid")});
     const int64_t rows = graph_.tensor(x).dims[1];

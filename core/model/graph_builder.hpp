@@ -47,9 +47,9 @@ class GraphBuilder {
     Value shared_experts(int64_t layer, const Experts& experts, Value x);
 
     // x where the model has no such weight. The node is named after the weight.
-    Value norm(Value x, TensorPart weight, int64_t layer = -1);
+    Value norm(Value x, ModelTensor weight, int64_t layer = -1);
     // x plus the bias, if there is one. `part`: "attn_q".
-    Value add_bias(Value x, TensorPart bias, int64_t layer, const char* part);
+    Value add_bias(Value x, ModelTensor bias, int64_t layer, const char* part);
     // x where the factor is 1. In place.
     Value scaled(Value x, double factor, std::string name);
     Value reshape(Value x, std::initializer_list<int64_t> dims);  // dense f32 rows

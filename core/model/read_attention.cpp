@@ -13,7 +13,7 @@ namespace {
 
 // Factors of 1 are nothing; the op of latent attention takes no others.
 void leave_out_neutral_factors(ModelFile& model, int64_t rotary) {
-    const gguf::TensorEntry* entry = model.file().find_tensor(tensor_name(TensorPart::kRopeFactors).name);
+    const gguf::TensorEntry* entry = model.file().find_tensor(tensor_name(ModelTensor::kRopeFactors).name);
     if (!entry || entry->type != TSR_TYPE_F32 || std::cmp_not_equal(entry->elements(), rotary / 2)) return;
     std::vector<float> factors(entry->elements());
     model.file().read(*entry, 0, std::as_writable_bytes(std::span(factors)));
@@ -52,8 +52,8 @@ Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters
 }
 
 void read_rope_tables(ModelFile& model, Rope& rope, int64_t context) {
-    if (!model.has_tensor(tensor_name(TensorPart::kRopeFactorsShort).name) &&
-        !model.has_tensor(tensor_name(TensorPart::kRopeFactorsLong).name))
+    if (!model.has_tensor(tensor_name(ModelTensor::kRopeFactorsShort).name) &&
+        !model.has_tensor(tensor_name(ModelTensor::kRopeFactorsLong).name))
         return;
     constexpr std::string_view kTrained = "rope.scaling.original_context_length";
     rope.short_context = model.or_said(kTrained, model.find_count(kTrained), context);

@@ -13,7 +13,7 @@ constexpr int64_t kNotGiven = 0, kSoftmax = 1, kSigmoid = 2, kSoftmaxOfChosen = 
 // In one of the layers that are computed.
 bool has_selection_bias(const ModelFile& model, int64_t layers) {
     for (int64_t layer = 0; layer < layers; ++layer) {
-        const TensorName& bias = tensor_name(TensorPart::kSelectionBias);
+        const TensorName& bias = tensor_name(ModelTensor::kSelectionBias);
         for (const std::string_view name : {bias.name, bias.other}) {
             if (model.has_tensor(in_layer(layer, name))) return true;
         }

@@ -47,8 +47,8 @@ ScaledRope read_rope(ModelFile& model, RopeMode mode, int64_t dimensions, int64_
     rope.base = model.or_said("rope.freq_base", model.find_positive("rope.freq_base"), rope.base);
     const std::optional<double> factor = scaling_factor(model);
     const auto type = model.find_text("rope.scaling.type");
-    const bool has_tables = model.has_tensor(tensor_name(TensorPart::kRopeFactorsShort).name) ||
-                            model.has_tensor(tensor_name(TensorPart::kRopeFactorsLong).name);
+    const bool has_tables = model.has_tensor(tensor_name(ModelTensor::kRopeFactorsShort).name) ||
+                            model.has_tensor(tensor_name(ModelTensor::kRopeFactorsLong).name);
     const bool is_long = type == "longrope" && has_tables;
     if (type && *type != "none" && *type != "linear" && *type != "yarn" && !is_long) {
         fail(TSR_UNSUPPORTED, Notice(fmt::format("{}: {} is '{}'; this version computes none, linear and yarn",

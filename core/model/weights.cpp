@@ -35,7 +35,7 @@ void check_entry(const ModelFile& model, const gguf::TensorEntry& entry, std::sp
     }
 }
 
-// The first layer that has a part, and the first that lacks it.
+// The first layer that has a tensor, and the first that lacks it.
 struct Layers {
     const ExpectedTensor *with = nullptr, *without = nullptr;
 };
@@ -53,7 +53,7 @@ Value add_weight(Graph& graph, const ModelFile& model, const gguf::TensorEntry& 
 
 Weights::Weights(ModelFile& model, Graph& graph, const ExpectedTensors& expected)
     : model_(model), graph_(graph), expected_(expected) {
-    std::map<TensorPart, Layers> everywhere;
+    std::map<ModelTensor, Layers> everywhere;
     std::map<std::string_view, const ExpectedTensor*> alone;  // by the tensor that they might be a part of
     for (const ExpectedTensor& tensor : expected_.all()) {
         const Found found = find(tensor);
@@ -64,11 +64,11 @@ Weights::Weights(ModelFile& model, Graph& graph, const ExpectedTensors& expected
                  tensor.fused.empty() || tensor.always_fused ? "" : fmt::format(", and so is {}", tensor.fused));
         }
         if (tensor.presence != Presence::kEverywhere) continue;
-        Layers& layers = everywhere[tensor.part];
+        Layers& layers = everywhere[tensor.which];
         const ExpectedTensor*& first = found ? layers.with : layers.without;
         if (!first) first = &tensor;
     }
-    for (const auto& [part, layers] : everywhere) {
+    for (const auto& [which, layers] : everywhere) {
         if (layers.with && layers.without)
             fail(TSR_NOT_FOUND, "{}: the tensor {} is missing, though {} is there", model_.source(),
                  layers.without->name, layers.with->name);
@@ -112,8 +112,8 @@ Value Weights::add_part(const ExpectedTensor& tensor, const gguf::TensorEntry& w
                          type.interleaved_rows > 1 ? std::string(type.name) : "", std::move(rows));
 }
 
-Value Weights::get(TensorPart part, int64_t layer) {
-    const ExpectedTensor* tensor = expected_.find(part, layer);
+Value Weights::get(ModelTensor which, int64_t layer) {
+    const ExpectedTensor* tensor = expected_.find(which, layer);
     const Found found = tensor ? find(*tensor) : Found{};
     if (!found) return 0;
     model_.claim_tensor(found.entry->name);

@@ -23,7 +23,7 @@ class Weights {
     Weights(ModelFile& model, Graph& graph, const ExpectedTensors& expected);
 
     // 0 if the model has no such tensor, or may do without and the file does not have it.
-    Value get(TensorPart part, int64_t layer = -1);
+    Value get(ModelTensor which, int64_t layer = -1);
 
     // Throws Error(TSR_INTERNAL) for a tensor that is expected, in the file, and was not asked for.
     void check_all_taken() const;

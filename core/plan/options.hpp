@@ -43,7 +43,7 @@ struct PlanOptions {
     bool map_weights = true;                   // weights that need no packing stay in the mapped file
     bool stream_experts = true;                // those of the host are copied to a card for steps of many rows
     uint32_t stream_rows_from = 0;             // steps with so many rows, whatever the estimates say; 0: as they say
-    uint64_t stream_part_bytes = 64ull << 20;  // of weights at once, but at least one expert's
+    uint64_t stream_wave_bytes = 64ull << 20;  // of weights at once, but at least one expert's
     std::map<std::string, std::string> lowerings;  // abstract op -> the lowering to use if it is feasible
     PlacementOptions placement;
 };

@@ -113,7 +113,7 @@ struct StreamedNode {
     DeviceIndex device = 0;
     uint32_t rows_from = 0;  // steps with at least so many of its rows
     uint32_t experts_at_once = 0;
-    uint64_t part_bytes = 0;                 // of so many experts, canonical
+    uint64_t wave_bytes = 0;                 // of so many experts, canonical
     bool fused = false;                      // by one kernel of moe_ffn
     std::vector<const tsr_kernel*> kernels;  // of the nodes of the StreamedGraph
     uint64_t workspace_bytes = 0;            // of any of them

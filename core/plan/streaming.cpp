@@ -153,8 +153,8 @@ class Streaming {
         made.node = index;
         made.device = device;
         made.experts_at_once = static_cast<uint32_t>(
-            std::clamp<int64_t>(static_cast<int64_t>(plan_.options.stream_part_bytes / one), 1, all));
-        made.part_bytes = one * made.experts_at_once;
+            std::clamp<int64_t>(static_cast<int64_t>(plan_.options.stream_wave_bytes / one), 1, all));
+        made.wave_bytes = one * made.experts_at_once;
         if (!choose_kernels(made, node, info, true) && !choose_kernels(made, node, info, false)) return std::nullopt;
         const auto from = plan_.options.stream_rows_from ? plan_.options.stream_rows_from : rows_from(plan_, made);
         if (!from || *from > plan_.options.max_rows) return std::nullopt;
@@ -167,10 +167,10 @@ class Streaming {
         made.kernels.clear();
         made.workspace_bytes = 0;
         made.estimate = {};
-        const StreamedGraph part(plan_.graph, node, made.experts_at_once, fused);
+        const StreamedGraph wave(plan_.graph, node, made.experts_at_once, fused);
         const StreamedGraph whole(plan_.graph, node, experts_of(plan_.graph, node), fused);
-        for (size_t i = 0; i < part.graph.nodes().size(); ++i) {
-            const NodeView view(part.graph, part.graph.nodes()[i]), of_all(whole.graph, whole.graph.nodes()[i]);
+        for (size_t i = 0; i < wave.graph.nodes().size(); ++i) {
+            const NodeView view(wave.graph, wave.graph.nodes()[i]), of_all(whole.graph, whole.graph.nodes()[i]);
             const auto kernel = canonical_kernel(view.abi(), info, registry_);
             const auto estimated = canonical_kernel(of_all.abi(), info, registry_);
             if (!kernel || !estimated) return false;
@@ -235,13 +235,13 @@ StreamedGraph::StreamedGraph(const Graph& from, const Node& node, int64_t expert
         tensors[i] = graph.weight(names[i], {tensor.type, std::move(dims)});
     }
     const tsr_tensor& y = from.tensor(operand(node, Operands::y(node)));
-    part = buffer("part", {y.dims[0], y.dims[1]}, y.range);
+    wave = buffer("part", {y.dims[0], y.dims[1]}, y.range);
     all = buffer("all parts", {y.dims[0], y.dims[1]}, y.range);
     graph.set_layer(node.layer);
     if (fused) {
         std::vector<Value> operands{x, ids, weights};
         operands.insert(operands.end(), tensors, tensors + (node.inputs.size() - Operands::kFirstTensor));
-        graph.add("moe_ffn", node.name, std::move(operands), node.attributes, {part});
+        graph.add("moe_ffn", node.name, std::move(operands), node.attributes, {wave});
     } else {
         const auto product = [&](const char* name, Value rows, size_t tensor) {
             const Value made = graph.add_one("matmul_id", node.name + name, {rows, tensors[tensor], ids});
@@ -254,9 +254,9 @@ StreamedGraph::StreamedGraph(const Graph& from, const Node& node, int64_t expert
         const Value hidden =
             graph.add(silu ? "silu_mul" : "glu", node.name + (silu ? ".silu" : ".glu"), {gate, up}, node.attributes)
                 .front();
-        graph.add("weighted_sum", node.name + ".sum", {product(".down", hidden, 2), weights}, {}, {part});
+        graph.add("weighted_sum", node.name + ".sum", {product(".down", hidden, 2), weights}, {}, {wave});
     }
-    graph.add("add", node.name + ".parts", {all, part}, {}, {all});
+    graph.add("add", node.name + ".parts", {all, wave}, {}, {all});
 }
 
 StreamedGraph graph_of(const Plan& plan, const StreamedNode& streamed) {
@@ -270,23 +270,23 @@ uint64_t expert_bytes(const Graph& graph, const Node& node, size_t tensor) {
 }
 
 StreamingLayout device_layout(const Plan& plan, const StreamedNode& streamed) {
-    const StreamedGraph part = graph_of(plan, streamed);
+    const StreamedGraph wave = graph_of(plan, streamed);
     StreamingLayout at;
     const auto take = [&](uint64_t bytes) {
         const uint64_t begin = at.bytes;
         at.bytes = checked_add(begin, aligned_on_device(bytes), "bytes for streaming");
         return begin;
     };
-    at.ids_bytes = aligned_on_device(part.graph.storage(part.graph.storage_of(part.ids)).bytes);
+    at.ids_bytes = aligned_on_device(wave.graph.storage(wave.graph.storage_of(wave.ids)).bytes);
     const Node& node = plan.graph.nodes()[plan.nodes[streamed.node].node];
     for (size_t tensor = 0; tensor < kTensors; ++tensor) {
         at.tensors[tensor] = at.experts_bytes;
         at.experts_bytes += aligned_on_device(expert_bytes(plan.graph, node, tensor) * streamed.experts_at_once);
     }
-    at.storages.resize(part.graph.storage_count());
-    for (StorageId id = 1; id < part.graph.storage_count(); ++id) {
-        const Storage& storage = part.graph.storage(id);
-        const bool has_halves = storage.role == TSR_ROLE_WEIGHT || id == part.graph.storage_of(part.ids);
+    at.storages.resize(wave.graph.storage_count());
+    for (StorageId id = 1; id < wave.graph.storage_count(); ++id) {
+        const Storage& storage = wave.graph.storage(id);
+        const bool has_halves = storage.role == TSR_ROLE_WEIGHT || id == wave.graph.storage_of(wave.ids);
         if (!has_halves) at.storages[id] = take(storage.bytes);
     }
     at.ranges = take(sizeof(tsr_range) * TSR_RANGE_COUNT);
@@ -315,7 +315,7 @@ double streamed_seconds(const Plan& plan, const StreamedNode& streamed, double r
     const auto experts = static_cast<double>(experts_of(plan.graph, node));
     const auto used = static_cast<double>(plan.graph.tensor(operand(node, Operands::kIds)).dims[0]);
     const double named = experts_named(experts, used, rows);
-    const double one = static_cast<double>(streamed.part_bytes) / streamed.experts_at_once;
+    const double one = static_cast<double>(streamed.wave_bytes) / streamed.experts_at_once;
     // The team reads each weight and writes it to the buffer, from which the card reads it.
     const double memory = plan.devices[0]->memory_bandwidth;
     const double copying = named * one * std::max(1 / link, memory > 0 ? 3 / memory : 0);
@@ -324,9 +324,9 @@ double streamed_seconds(const Plan& plan, const StreamedNode& streamed, double r
                         static_cast<double>(storage_of(plan.graph, node, Operands::kX).row_bytes +
                                             storage_of(plan.graph, node, Operands::y(node)).row_bytes) /
                         link;
-    const double parts = std::ceil(named / streamed.experts_at_once);
-    // The first part is copied before anything is computed.
-    return ends + copying / std::max(parts, 1.0) + std::max(copying, computing) + parts * kStreamedPartSeconds;
+    const double waves = std::ceil(named / streamed.experts_at_once);
+    // The first wave is copied before anything is computed.
+    return ends + copying / std::max(waves, 1.0) + std::max(copying, computing) + waves * kStreamedWaveSeconds;
 }
 
 void plan_streaming(Plan& plan, const Registry& registry) {

@@ -1,5 +1,5 @@
-// Routed experts of the host that steps of many rows compute on a card: their weights are copied there part by part
-// while the part before is computed.
+// Routed experts of the host that steps of many rows compute on a card: their weights are copied there wave by wave
+// while the wave before is computed.
 #pragma once
 
 #include "core/plan/plan.hpp"
@@ -12,11 +12,11 @@
 
 namespace tessera {
 
-// What a part is assumed to cost beside its bytes: two launches, events, and the team that fills the next one.
-constexpr double kStreamedPartSeconds = 50e-6;
+// What a wave is assumed to cost beside its bytes: two launches, events, and the team that fills the next one.
+constexpr double kStreamedWaveSeconds = 50e-6;
 
-// What a card computes of a node of the op moe_ffn: one part of its experts. A graph of its own, whose last node adds
-// the part to those before it.
+// What a card computes of a node of the op moe_ffn: one wave of its experts. A graph of its own, whose last node adds
+// the wave to those before it.
 class StreamedGraph {
   public:
     // Of each expert: gate, up, down, then their biases.
@@ -29,7 +29,7 @@ class StreamedGraph {
     // Of moe_ffn: views of whole storages of the size that they have in the node's graph.
     Value x = 0, ids = 0, weights = 0;
     Value tensors[kTensors] = {};  // 0: absent
-    Value part = 0, all = 0;       // the result of this part, and of all so far
+    Value wave = 0, all = 0;       // the result of this wave, and of all so far
 };
 
 // Operands of the op moe_ffn, inputs first.

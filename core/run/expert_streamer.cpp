@@ -17,7 +17,7 @@ namespace {
 using Operands = ExpertOperands;
 constexpr size_t kTensors = StreamedGraph::kTensors;
 
-// A worker's piece of filling a part.
+// A worker's piece of filling a wave.
 constexpr uint64_t kPieceBytes = 512 << 10;
 
 }  // namespace
@@ -38,7 +38,7 @@ struct ExpertStreamer::Queues {
 
     OpenDevice& device;
     tsr_queue copies, kernels;
-    tsr_event copied[2], computed[2];  // of the part that was in that half last
+    tsr_event copied[2], computed[2];  // of the wave that was in that half last
 };
 
 // A node's kernels, bound to the device's memory for streaming.
@@ -48,7 +48,7 @@ class ExpertStreamer::Prepared {
         : streamed(of),
           planned(plan.nodes[of.node]),
           node(plan.graph.nodes()[planned.node]),
-          part(graph_of(plan, of)),
+          wave(graph_of(plan, of)),
           there(device_layout(plan, of)),
           here(host_layout(plan, of)),
           registry_(registry),
@@ -56,8 +56,8 @@ class ExpertStreamer::Prepared {
           base_(static_cast<std::byte*>(memory.streaming(of.device))) {
         for (size_t tensor = 0; tensor < kTensors; ++tensor) one_[tensor] = expert_bytes(plan.graph, node, tensor);
         try {
-            for (size_t i = 0; i < part.graph.nodes().size(); ++i)
-                nodes_.push_back(std::make_unique<Bound>(*this, part.graph.nodes()[i], *of.kernels[i]));
+            for (size_t i = 0; i < wave.graph.nodes().size(); ++i)
+                nodes_.push_back(std::make_unique<Bound>(*this, wave.graph.nodes()[i], *of.kernels[i]));
         } catch (const Error& error) {
             fail(error);
         }
@@ -66,12 +66,12 @@ class ExpertStreamer::Prepared {
     Prepared& operator=(const Prepared&) = delete;
 
     std::byte* on_device(uint64_t offset) const { return base_ + offset; }
-    std::byte* storage_on_device(Value value) const { return on_device(there.storages[part.graph.storage_of(value)]); }
-    const tsr_tensor& tensor(Value value) const { return part.graph.tensor(value); }
+    std::byte* storage_on_device(Value value) const { return on_device(there.storages[wave.graph.storage_of(value)]); }
+    const tsr_tensor& tensor(Value value) const { return wave.graph.tensor(value); }
     // Of StreamedGraph::kTensors; 0 if it is absent.
     uint64_t bytes_of_one(size_t tensor) const { return one_[tensor]; }
 
-    // The part whose experts and ids are in a half of the memory; what is past the first is added to it.
+    // The wave whose experts and ids are in a half of the memory; what is past the first is added to it.
     void enqueue(uint32_t half, bool first, const RowBounds& bounds, int64_t token_bound, tsr_queue queue) const {
         tsr_launch launch{};
         launch.struct_size = sizeof launch;
@@ -98,14 +98,14 @@ class ExpertStreamer::Prepared {
     const StreamedNode& streamed;
     const PlannedNode& planned;
     const Node& node;
-    const StreamedGraph part;
+    const StreamedGraph wave;
     const StreamingLayout there, here;
 
   private:
     class Bound {
       public:
         Bound(const Prepared& of, const Node& what, const tsr_kernel& kernel)
-            : node(what), of_(of), kernel_(kernel), view_(of.part.graph, what) {
+            : node(what), of_(of), kernel_(kernel), view_(of.wave.graph, what) {
             call_checked(call("prepare"), [&] {
                 return kernel_.prepare(&kernel_, &view_.abi(), &of_.device_.info(), of_.device_.abi(), &state_);
             });
@@ -137,12 +137,12 @@ class ExpertStreamer::Prepared {
 
     void* address(Value value, uint32_t half, bool first) const {
         if (value == 0) return nullptr;
-        if (value == part.ids) return on_device(there.ids + half * there.ids_bytes);
+        if (value == wave.ids) return on_device(there.ids + half * there.ids_bytes);
         for (size_t tensor = 0; tensor < kTensors; ++tensor) {
-            if (value == part.tensors[tensor])
+            if (value == wave.tensors[tensor])
                 return on_device(there.experts + half * there.experts_bytes + there.tensors[tensor]);
         }
-        return storage_on_device(first && value == part.part ? part.all : value);
+        return storage_on_device(first && value == wave.wave ? wave.all : value);
     }
 
     const Registry& registry_;
@@ -162,7 +162,7 @@ struct ExpertStreamer::Run {
     std::byte* address(uint32_t index) const { return static_cast<std::byte*>(operands[index].address); }
     // Where the id of a slot of a row is in their storage.
     size_t place_of_id(int64_t slot, int64_t row) const {
-        const tsr_tensor& ids = prepared.tensor(prepared.part.ids);
+        const tsr_tensor& ids = prepared.tensor(prepared.wave.ids);
         return static_cast<size_t>(static_cast<int64_t>(ids.offset) + slot * ids.strides[0] + row * ids.strides[1]);
     }
     int32_t id(int64_t slot, int64_t row) const {
@@ -171,7 +171,7 @@ struct ExpertStreamer::Run {
         std::memcpy(&value, address(Operands::kIds) + place_of_id(slot, row), sizeof value);
         return value;
     }
-    int64_t slots() const { return prepared.tensor(prepared.part.ids).dims[0]; }
+    int64_t slots() const { return prepared.tensor(prepared.wave.ids).dims[0]; }
 };
 
 ExpertStreamer::ExpertStreamer(const Plan& plan, const Registry& registry, PlanMemory& memory, Team& team, Bind bind,
@@ -212,7 +212,7 @@ void ExpertStreamer::run(uint32_t index, const tsr_range (&ranges)[TSR_RANGE_COU
     const Prepared& prepared = *prepared_.at(index);
     Queues& queues = this->queues(prepared.streamed.device);
     try {
-        run_parts(prepared, queues, ranges, warming_up);
+        run_waves(prepared, queues, ranges, warming_up);
     } catch (const Error& error) {
         queues.drain();
         if (error.code() == TSR_CANCELLED) throw;
@@ -261,7 +261,7 @@ void ExpertStreamer::fill(const Run& run, std::span<const int32_t> experts, std:
         if (one == 0) continue;
         const uint32_t index = Operands::kFirstTensor + static_cast<uint32_t>(which);
         const PreparedNode::Bound& bound = run.operands[index];
-        const tsr_tensor& tensor = run.prepared.tensor(run.prepared.part.tensors[which]);
+        const tsr_tensor& tensor = run.prepared.tensor(run.prepared.wave.tensors[which]);
         const tsr_layout* layout = *bound.layout ? registry_.find_layout(bound.layout) : nullptr;
         std::byte* to = tensors + run.prepared.here.tensors[which];
         const uint64_t groups = layout ? static_cast<uint64_t>(tensor.dims[1]) / layout->group_rows : 0;
@@ -301,7 +301,7 @@ void ExpertStreamer::fill(const Run& run, std::span<const int32_t> experts, std:
     }
 }
 
-void ExpertStreamer::run_parts(const Prepared& prepared, Queues& queues, const tsr_range (&ranges)[TSR_RANGE_COUNT],
+void ExpertStreamer::run_waves(const Prepared& prepared, Queues& queues, const tsr_range (&ranges)[TSR_RANGE_COUNT],
                                bool warming_up) {
     Run run{prepared, {}, ranges[working_range(plan_.graph, prepared.node)], warming_up};
     for (const InstanceId id : prepared.planned.operands)
@@ -313,7 +313,7 @@ void ExpertStreamer::run_parts(const Prepared& prepared, Queues& queues, const t
 
     // Of the rows of this run in the storage of a value: first byte and bytes.
     const auto rows_of = [&](Value value) {
-        const uint64_t row = prepared.part.graph.storage(prepared.part.graph.storage_of(value)).row_bytes;
+        const uint64_t row = prepared.wave.graph.storage(prepared.wave.graph.storage_of(value)).row_bytes;
         return std::pair(static_cast<uint64_t>(run.rows.begin) * row,
                          static_cast<uint64_t>(run.rows.end - run.rows.begin) * row);
     };
@@ -321,27 +321,27 @@ void ExpertStreamer::run_parts(const Prepared& prepared, Queues& queues, const t
         const auto [begin, bytes] = rows_of(value);
         device.upload(queue, to + begin, from + begin, bytes);
     };
-    const StreamedGraph& graph_of_part = prepared.part;
+    const StreamedGraph& graph_of_wave = prepared.wave;
 
     std::memcpy(host + prepared.here.ranges, ranges, sizeof ranges);
     device.upload(queues.kernels, prepared.on_device(prepared.there.ranges), host + prepared.here.ranges,
                   sizeof ranges);
     for (const auto& [value, index] :
-         {std::pair(graph_of_part.x, Operands::kX), std::pair(graph_of_part.weights, Operands::kWeights)})
+         {std::pair(graph_of_wave.x, Operands::kX), std::pair(graph_of_wave.weights, Operands::kWeights)})
         upload_rows(queues.kernels, value, prepared.storage_on_device(value), run.address(index));
     RowBounds bounds;
     for (int i = 0; i < TSR_RANGE_COUNT; ++i) bounds.rows[i] = std::max(ranges[i].end - ranges[i].begin, 0);
 
-    // Without any expert one empty part makes the result zero.
-    const size_t parts = std::max<size_t>((experts.size() + at_once - 1) / at_once, 1);
-    for (size_t part = 0; part < parts; ++part) {
+    // Without any expert one empty wave makes the result zero.
+    const size_t waves = std::max<size_t>((experts.size() + at_once - 1) / at_once, 1);
+    for (size_t wave = 0; wave < waves; ++wave) {
         check_cancelled();
-        const auto half = static_cast<uint32_t>(part % 2);
+        const auto half = static_cast<uint32_t>(wave % 2);
         const auto named =
-            std::span(experts).subspan(part * at_once, std::min<size_t>(at_once, experts.size() - part * at_once));
+            std::span(experts).subspan(wave * at_once, std::min<size_t>(at_once, experts.size() - wave * at_once));
         std::byte* const tensors = host + prepared.here.experts + half * prepared.here.experts_bytes;
         std::byte* const ids = host + prepared.here.ids + half * prepared.here.ids_bytes;
-        if (part > 1) {
+        if (wave > 1) {
             device.wait(queues.copied[half]);
             device.wait_before(queues.copies, device, queues.computed[half]);
         }
@@ -353,16 +353,16 @@ void ExpertStreamer::run_parts(const Prepared& prepared, Queues& queues, const t
                           prepared.on_device(prepared.there.experts + half * prepared.there.experts_bytes + begin),
                           tensors + begin, named.size() * prepared.bytes_of_one(tensor));
         }
-        upload_rows(queues.copies, graph_of_part.ids,
+        upload_rows(queues.copies, graph_of_wave.ids,
                     prepared.on_device(prepared.there.ids + half * prepared.there.ids_bytes), ids);
         device.record(queues.copies, queues.copied[half]);
         device.wait_before(queues.kernels, device, queues.copied[half]);
-        prepared.enqueue(half, part == 0, bounds, plan_.options.max_tokens, queues.kernels);
+        prepared.enqueue(half, wave == 0, bounds, plan_.options.max_tokens, queues.kernels);
         device.record(queues.kernels, queues.computed[half]);
     }
-    const auto [begin, bytes] = rows_of(graph_of_part.all);
+    const auto [begin, bytes] = rows_of(graph_of_wave.all);
     device.download(queues.kernels, run.address(Operands::y(prepared.node)) + begin,
-                    prepared.storage_on_device(graph_of_part.all) + begin, bytes);
+                    prepared.storage_on_device(graph_of_wave.all) + begin, bytes);
     // What failed is told to those who wait for it.
     device.wait_queue(queues.copies);
     device.wait_queue(queues.kernels);

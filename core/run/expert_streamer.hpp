@@ -46,7 +46,7 @@ class ExpertStreamer {
 
     Queues& queues(DeviceIndex device);
     void run(uint32_t node, const tsr_range (&ranges)[TSR_RANGE_COUNT], bool warming_up);
-    void run_parts(const Prepared& prepared, Queues& queues, const tsr_range (&ranges)[TSR_RANGE_COUNT],
+    void run_waves(const Prepared& prepared, Queues& queues, const tsr_range (&ranges)[TSR_RANGE_COUNT],
                    bool warming_up);
     std::vector<int32_t> named_experts(const Run& run) const;
     void fill(const Run& run, std::span<const int32_t> experts, std::byte* tensors, std::byte* ids);

@@ -187,8 +187,8 @@ void Generator::compute() {
     if (options_.on_step) {
         std::vector<RequestId> ids;
         for (const Begun& step : under_way_) {
-            for (const Part& part : step.parts) {
-                if (std::ranges::find(ids, part.task->answer.id) == ids.end()) ids.push_back(part.task->answer.id);
+            for (const Slice& slice : step.slices) {
+                if (std::ranges::find(ids, slice.task->answer.id) == ids.end()) ids.push_back(slice.task->answer.id);
             }
         }
         options_.on_step(ids);
@@ -212,9 +212,9 @@ void Generator::begin() {
             step.prompt_tokens += rows;
             tasks_[i]->prompt_step = counters_.steps + 1;
         }
-        step.parts.push_back({tasks_[i], rows, entries_[i].output});
+        step.slices.push_back({tasks_[i], rows, entries_[i].output});
     }
-    for (const Part& part : step.parts) part.task->under_way += part.rows;
+    for (const Slice& slice : step.slices) slice.task->under_way += slice.rows;
 }
 
 void Generator::take_ended() {
@@ -223,8 +223,8 @@ void Generator::take_ended() {
         under_way_.pop_front();
         counters_.prompt_tokens += step.prompt_tokens;
         timings_.prompt_tokens += step.prompt_tokens;
-        for (const Part& part : step.parts) part.task->under_way -= part.rows;
-        for (const Part& part : step.parts) progress(*part.task);
+        for (const Slice& slice : step.slices) slice.task->under_way -= slice.rows;
+        for (const Slice& slice : step.slices) progress(*slice.task);
     }
 }
 
@@ -245,9 +245,9 @@ void Generator::lose_steps() {
         // One failure is reported.
     }
     for (const Begun& step : under_way_) {
-        for (const Part& part : step.parts) {
-            part.task->under_way = 0;
-            if (std::ranges::find(tasks_, part.task) == tasks_.end()) tasks_.push_back(part.task);
+        for (const Slice& slice : step.slices) {
+            slice.task->under_way = 0;
+            if (std::ranges::find(tasks_, slice.task) == tasks_.end()) tasks_.push_back(slice.task);
         }
     }
     under_way_.clear();
@@ -549,22 +549,22 @@ std::vector<Task*> Generator::prompts_in_turn() const {
     return tasks;
 }
 
-std::vector<Generator::Part> Generator::choose_parts() {
-    std::vector<Part> parts;
+std::vector<Generator::Slice> Generator::choose_slices() {
+    std::vector<Slice> slices;
     // A token of a prompt that is scored is a row of its own, like an answer's, and takes nothing of the chunk.
     const auto scores = [this](const Task& task) { return task.scores() && cached(task) + 1 == task.scored; };
     for (const auto& task : admission_.active()) {
         if (task->suspended || !task->sequence || (computes_prompt(*task) && !scores(*task))) continue;
-        if (task->held_logits.empty()) parts.push_back({task.get(), 1, true});
+        if (task->held_logits.empty()) slices.push_back({task.get(), 1, true});
     }
-    size_t rows = engine_.max_rows() - parts.size();
+    size_t rows = engine_.max_rows() - slices.size();
     // Tokens that were forced are computed with the one before them.
-    for (Part& part : parts) {
-        if (part.task->scores()) continue;
-        const size_t left = part.task->tokens.size() - cached(*part.task);
+    for (Slice& slice : slices) {
+        if (slice.task->scores()) continue;
+        const size_t left = slice.task->tokens.size() - cached(*slice.task);
         const size_t more = std::min(left - 1, rows);
-        part.rows += static_cast<uint32_t>(more);
-        part.output = part.rows == left;
+        slice.rows += static_cast<uint32_t>(more);
+        slice.output = slice.rows == left;
         rows -= more;
     }
     // Chunks far into a prompt have fewer rows and take as long, so what is left of a step is counted in chunks.
@@ -578,28 +578,29 @@ std::vector<Generator::Part> Generator::choose_parts() {
         if (task->scores()) end = first_score ? begin + 1 : std::min(end, task->scored - 1);
         const double share = static_cast<double>(end - begin) / cuts_.rows_at(begin);
         if (end - begin > rows || share > chunks) continue;
-        parts.push_back({task, end - begin, end == size || first_score});
+        slices.push_back({task, end - begin, end == size || first_score});
         rows -= end - begin;
         chunks -= share;
     }
-    return parts;
+    return slices;
 }
 
 void Generator::gather() {
     entries_.clear();
     tasks_.clear();
-    std::vector<Part> parts = choose_parts();
+    std::vector<Slice> slices = choose_slices();
     // By age, so that older requests take pages from younger ones that have no part in this step yet.
     std::vector<const Task*> ages;
     for (const auto& task : admission_.active()) ages.push_back(task.get());
-    std::ranges::sort(parts, {}, [&](const Part& part) { return std::ranges::find(ages, part.task) - ages.begin(); });
+    std::ranges::sort(slices, {},
+                      [&](const Slice& slice) { return std::ranges::find(ages, slice.task) - ages.begin(); });
     const PagedCache& cache = engine_.cache();
     std::vector<uint64_t> pages(cache.groups(), 0), reserved = pages;  // a group each
-    for (const Part& part : parts) {
-        Task& task = *part.task;
+    for (const Slice& slice : slices) {
+        Task& task = *slice.task;
         if (!task.sequence) continue;  // an older one has taken its pages
         for (GroupIndex group = 0; group < cache.groups(); ++group)
-            pages[group] = reserved[group] + cache.pages_to_append(*task.sequence, part.rows, group);
+            pages[group] = reserved[group] + cache.pages_to_append(*task.sequence, slice.rows, group);
         if (!admission_.make_room(task, pages, !under_way_.empty())) {
             if (!under_way_.empty()) {
                 // No request gives up pages that steps under way write to.
@@ -622,7 +623,7 @@ void Generator::gather() {
         }
         reserved = pages;
         entries_.push_back(
-            {*task.sequence, std::span(task.tokens).subspan(cached(task), part.rows), part.output, false});
+            {*task.sequence, std::span(task.tokens).subspan(cached(task), slice.rows), slice.output, false});
         tasks_.push_back(&task);
     }
 }

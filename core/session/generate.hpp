@@ -81,14 +81,14 @@ class Generator {
 
   private:
     // Tokens of one request in a step.
-    struct Part {
+    struct Slice {
         Task* task;
         uint32_t rows;
         bool output;
     };
     // A step that has begun, and that nobody has waited for.
     struct Begun {
-        std::vector<Part> parts;
+        std::vector<Slice> slices;
         uint64_t prompt_tokens = 0;
     };
 
@@ -97,7 +97,7 @@ class Generator {
     uint32_t cached(const Task& task) const;
 
     void gather();
-    std::vector<Part> choose_parts();
+    std::vector<Slice> choose_slices();
     std::vector<Task*> prompts_in_turn() const;
 
     void do_step();

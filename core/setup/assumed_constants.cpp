@@ -48,7 +48,7 @@ std::vector<AssumedConstant> assumed_constants(const PlanReport& report) {
     }
     if (has_transfers(plan)) all.push_back({"core", "", "a copy between devices", "us", kCopySeconds * 1e6});
     if (!plan.streamed.empty())
-        all.push_back({"core", "", "a part of streamed experts", "us", kStreamedPartSeconds * 1e6});
+        all.push_back({"core", "", "a part of streamed experts", "us", kStreamedWaveSeconds * 1e6});
     return all;
 }
 

@@ -43,19 +43,19 @@ class ReplyParser::Output final : public CallSink {
   public:
     Output(std::vector<ReplyEvent>& events, uint32_t& calls) : events_(events), first_(events.size()), calls_(calls) {}
 
-    void add(ReplyPart part, std::string_view text, uint32_t call = 0) {
+    void add(ReplyKind kind, std::string_view text, uint32_t call = 0) {
         if (text.empty()) return;
-        if (events_.size() > first_ && events_.back().part == part && events_.back().call == call) {
+        if (events_.size() > first_ && events_.back().kind == kind && events_.back().call == call) {
             events_.back().text += text;
         } else {
-            events_.push_back({part, std::string(text), call});
+            events_.push_back({kind, std::string(text), call});
         }
     }
     void begin_call(std::string_view name) override {
-        events_.push_back({ReplyPart::kToolCall, std::string(name), calls_});
+        events_.push_back({ReplyKind::kToolCall, std::string(name), calls_});
         ++calls_;
     }
-    void arguments(std::string_view text) override { add(ReplyPart::kToolArguments, text, calls_ - 1); }
+    void arguments(std::string_view text) override { add(ReplyKind::kToolArguments, text, calls_ - 1); }
 
   private:
     std::vector<ReplyEvent>& events_;
@@ -67,7 +67,7 @@ ReplyParser::ReplyParser(ReplySyntax syntax) : syntax_(std::move(syntax)), tools
     if (syntax_.reasoning_begin.empty() || syntax_.reasoning_end.empty()) syntax_.reasoning = false;
     content_started_ = syntax_.content_begun;
     if (syntax_.framing == ReplyFraming::kChannels) {
-        message_ = syntax_.begins_in_reasoning ? ReplyPart::kReasoning : ReplyPart::kContent;
+        message_ = syntax_.begins_in_reasoning ? ReplyKind::kReasoning : ReplyKind::kContent;
         state_ = syntax_.begins_in_reasoning || syntax_.content_begun ? State::kMessage : State::kHeader;
         return;
     }
@@ -142,11 +142,11 @@ bool ReplyParser::step_header(bool over, Output& output) {
     const size_t at = is_header ? rest().find(end) : std::string_view::npos;
     if (is_header && at == std::string_view::npos && !over && rest().size() < kLongest) return false;
     state_ = State::kMessage;
-    message_ = ReplyPart::kContent;
+    message_ = ReplyKind::kContent;
     if (at == std::string_view::npos || at > kLongest) {
         // No header: content, of which no part is taken for one.
         const std::string_view text = is_header ? rest().substr(0, 1) : std::string_view();
-        output.add(ReplyPart::kContent, text);
+        output.add(ReplyKind::kContent, text);
         at_ += text.size();
         begin_ = at_;
         return true;
@@ -157,11 +157,11 @@ bool ReplyParser::step_header(bool over, Output& output) {
         const std::string_view name = header.substr(to + recipient.size());
         if (const size_t length = std::min(name.find_first_of(" <\n\t"), name.size()); length > 0) {
             output.begin_call(name.substr(0, length));
-            message_ = ReplyPart::kToolArguments;
+            message_ = ReplyKind::kToolArguments;
             arguments_begun_ = false;
         }
     } else if (header.find("analysis") != header.npos) {
-        message_ = ReplyPart::kReasoning;
+        message_ = ReplyKind::kReasoning;
     }
     at_ += at + end.size();
     begin_ = at_;
@@ -172,16 +172,16 @@ bool ReplyParser::step_message(bool over, Output& output) {
     constexpr std::array<std::string_view, 4> ends = {"<|end|>", "<|return|>", "<|call|>", "<|start|>"};
     const MarkerPlace place = find_marker(rest(), ends, over);
     const std::string_view text = rest().substr(0, place.before);
-    if (message_ == ReplyPart::kToolArguments) {
+    if (message_ == ReplyKind::kToolArguments) {
         output.arguments(text);
         arguments_begun_ |= !text.empty();
     } else {
-        write(message_ == ReplyPart::kReasoning ? State::kReasoning : State::kContent, text, output);
+        write(message_ == ReplyKind::kReasoning ? State::kReasoning : State::kContent, text, output);
     }
     at_ += place.before;
     begin_ = at_;
     const bool ended = place.found || (over && at_ == input_.size());
-    if (ended && message_ == ReplyPart::kToolArguments && !std::exchange(arguments_begun_, true))
+    if (ended && message_ == ReplyKind::kToolArguments && !std::exchange(arguments_begun_, true))
         output.arguments("{}");
     if (!place.found) return false;
     newlines_ = 0;
@@ -245,7 +245,7 @@ bool ReplyParser::step_reasoning(bool over, Output& output) {
     begin_ = at_;
     if (!place.found) {
         if (over && at_ == input_.size()) {
-            output.add(ReplyPart::kReasoning, std::string(std::exchange(newlines_, 0), '\n'));
+            output.add(ReplyKind::kReasoning, std::string(std::exchange(newlines_, 0), '\n'));
         }
         return false;
     }
@@ -277,14 +277,14 @@ bool ReplyParser::step_content(bool over, Output& output) {
                 if (found == Match::kNo) continue;
                 maybe |= found == Match::kMaybe;
                 if (found != Match::kYes) continue;
-                output.add(ReplyPart::kContent, rest().substr(0, at));
+                output.add(ReplyKind::kContent, rest().substr(0, at));
                 at_ += at;
                 begin_ = at_;
                 begin_calls(State::kContent, m, markers[m].size());
                 return true;
             }
             if (!maybe) continue;
-            output.add(ReplyPart::kContent, rest().substr(0, at));
+            output.add(ReplyKind::kContent, rest().substr(0, at));
             at_ += at;
             begin_ = at_;
             return false;
@@ -340,17 +340,17 @@ bool ReplyParser::step_calls(bool over, Output& output) {
     return true;
 }
 
-void ReplyParser::write(State part, std::string_view text, Output& output) {
-    if (part == State::kContent) {
+void ReplyParser::write(State state, std::string_view text, Output& output) {
+    if (state == State::kContent) {
         content_started_ |= !std::ranges::all_of(text, is_json_space);
-        output.add(ReplyPart::kContent, text);
+        output.add(ReplyKind::kContent, text);
         return;
     }
     // Newlines at the end wait for what follows.
     const size_t end = text.find_last_not_of('\n') + 1;
     if (end > 0) {
-        output.add(ReplyPart::kReasoning, std::string(std::exchange(newlines_, 0), '\n'));
-        output.add(ReplyPart::kReasoning, text.substr(0, end));
+        output.add(ReplyKind::kReasoning, std::string(std::exchange(newlines_, 0), '\n'));
+        output.add(ReplyKind::kReasoning, text.substr(0, end));
     }
     newlines_ += text.size() - end;
 }

@@ -12,10 +12,10 @@
 
 namespace tessera::text {
 
-enum class ReplyPart : uint8_t { kReasoning, kContent, kToolCall, kToolArguments };
+enum class ReplyKind : uint8_t { kReasoning, kContent, kToolCall, kToolArguments };
 
 struct ReplyEvent {
-    ReplyPart part;
+    ReplyKind kind;
     std::string text;   // kToolCall: the name of the function; kToolArguments: a delta of its arguments (JSON text)
     uint32_t call = 0;  // of a tool call and its arguments, from 0 in each answer
 
@@ -116,7 +116,7 @@ class ReplyParser {
     bool step_header(bool over, Output& output);
     bool step_message(bool over, Output& output);
     void begin_calls(State outer, size_t marker, size_t length);
-    void write(State part, std::string_view text, Output& output);
+    void write(State state, std::string_view text, Output& output);
     std::string_view rest() const { return std::string_view(input_).substr(at_); }
 
     ReplySyntax syntax_;
@@ -131,7 +131,7 @@ class ReplyParser {
     size_t marker_length_ = 0;       // of what began them
     bool certain_ = false;           // whether one of them was
     uint32_t calls_ = 0;
-    ReplyPart message_ = ReplyPart::kContent;  // what the message being read is (ReplyFraming::kChannels)
+    ReplyKind message_ = ReplyKind::kContent;  // what the message being read is (ReplyFraming::kChannels)
     bool arguments_begun_ = false;
 };
 

@@ -23,12 +23,12 @@ constexpr int32_t kGenerated =
 constexpr uint32_t kSparePages = 2;
 
 // New tokens of one sequence in a step.
-struct Part {
+struct Slice {
     size_t sequence;
     int32_t first, rows;
     bool prompt;
 };
-using Step = std::vector<Part>;
+using Step = std::vector<Slice>;
 
 // Every sequence starts a step after the one before it, brings its prompt in chunks and then generates: prompts of some
 // meet generation of others. A sequence of one token generates or is a prompt in turn.
@@ -184,22 +184,22 @@ class Runner {
         int32_t prompt_rows = 0;
         std::ranges::fill(page_table_, -1);
         std::vector<PageCopy> copies;
-        for (const Part& part : step) {
-            cache_.append(ids[part.sequence], static_cast<uint32_t>(part.rows), copies);
-            const auto pages = cache_.pages(ids[part.sequence]);
-            std::ranges::copy(pages, page_table_.begin() + static_cast<ptrdiff_t>(part.sequence * pages_of_one_));
-            for (int32_t i = 0; i < part.rows; ++i, ++row) {
-                tokens_[row] = data_.row_of(part.sequence, part.first + i);
-                positions_[row] = part.first + i;
-                slots_[row] = static_cast<int32_t>(part.sequence);
+        for (const Slice& slice : step) {
+            cache_.append(ids[slice.sequence], static_cast<uint32_t>(slice.rows), copies);
+            const auto pages = cache_.pages(ids[slice.sequence]);
+            std::ranges::copy(pages, page_table_.begin() + static_cast<ptrdiff_t>(slice.sequence * pages_of_one_));
+            for (int32_t i = 0; i < slice.rows; ++i, ++row) {
+                tokens_[row] = data_.row_of(slice.sequence, slice.first + i);
+                positions_[row] = slice.first + i;
+                slots_[row] = static_cast<int32_t>(slice.sequence);
             }
-            if (part.prompt) prompt_rows = static_cast<int32_t>(row);
+            if (slice.prompt) prompt_rows = static_cast<int32_t>(row);
         }
         run_rows(static_cast<int32_t>(row), prompt_rows);
         const auto* got = reinterpret_cast<const float*>(executor_.output("hidden"));
-        for (const Part& part : step) {
-            for (int32_t i = 0; i < part.rows; ++i) {
-                for (const float wanted : data_.expected(part.sequence, part.first + i)) {
+        for (const Slice& slice : step) {
+            for (int32_t i = 0; i < slice.rows; ++i) {
+                for (const float wanted : data_.expected(slice.sequence, slice.first + i)) {
                     const double difference = double{*got++} - wanted;
                     error_ += difference * difference;
                     norm_ += double{wanted} * wanted;

@@ -17,11 +17,11 @@ namespace tessera::test {
 namespace {
 
 // New tokens of a sequence in a step; with a negative number the sequence is emptied before.
-struct Part {
+struct Slice {
     size_t sequence;
     int tokens;
 };
-using Steps = std::vector<std::vector<Part>>;
+using Steps = std::vector<std::vector<Slice>>;
 
 // Sequences join while others generate, one passes the end of a page (64 tokens), one ends and begins again in the
 // pages that it has left.
@@ -49,7 +49,7 @@ struct Case {
     double limit;  // of the mean KL divergence
     const Steps& steps;
     uint32_t rows = 32, pages = 8;
-    bool all_outputs = false;    // of each token, else of the last one of each part
+    bool all_outputs = false;    // of each token, else of the last one of each slice
     bool least_scratch = false;  // on the cards: the smallest -amb that is possible
 
     friend std::ostream& operator<<(std::ostream& out, const Case& test) { return out << test.name; }
@@ -88,11 +88,11 @@ std::vector<std::vector<float>> run(Engine& engine, const Case& test) {
     std::vector<SequenceId> sequences;
     for (uint32_t i = 0; i < kSequences; ++i) sequences.push_back(engine.cache().create());
     std::vector<std::vector<float>> logits;
-    for (const std::vector<Part>& step : test.steps) {
+    for (const std::vector<Slice>& step : test.steps) {
         std::vector<std::vector<Token>> tokens;
-        for (const Part& part : step) {
-            if (part.tokens < 0) engine.cache().truncate(sequences[part.sequence], 0);
-            for (auto& fresh = tokens.emplace_back(); fresh.size() < static_cast<size_t>(std::abs(part.tokens));)
+        for (const Slice& slice : step) {
+            if (slice.tokens < 0) engine.cache().truncate(sequences[slice.sequence], 0);
+            for (auto& fresh = tokens.emplace_back(); fresh.size() < static_cast<size_t>(std::abs(slice.tokens));)
                 fresh.push_back(static_cast<Token>(4 + random() % (engine.info().vocabulary - 4)));
         }
         std::vector<BatchEntry> entries;

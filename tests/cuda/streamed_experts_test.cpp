@@ -40,7 +40,7 @@ size_t uploads() {
     return driver_function<size_t(int, const char*)>("tesseraEmulatedCalls")(0, kUpload);
 }
 
-EngineOptions options_of(const char* card, bool stream, uint64_t part_bytes, PackWeights pack) {
+EngineOptions options_of(const char* card, bool stream, uint64_t wave_bytes, PackWeights pack) {
     EngineOptions options;
     options.context = 256;
     options.rows = 48;
@@ -49,7 +49,7 @@ EngineOptions options_of(const char* card, bool stream, uint64_t part_bytes, Pac
     options.placement.rules = {{"exps", "CPU"}, {".*", card}};
     options.stream_experts = stream;
     options.stream_rows_from = kRowsFrom;
-    options.stream_part_bytes = part_bytes;
+    options.stream_wave_bytes = wave_bytes;
     options.pack_weights = pack;
     return options;
 }
@@ -131,11 +131,11 @@ TEST_P(StreamedExperts, GiveTheLogitsOfTheHost) {
     const size_t nodes = plan.streamed.size() - 1;
     ASSERT_GT(nodes, 0u);
     ASSERT_GT(streamed.uploads, without.uploads + 3 * nodes);
-    const size_t of_parts = streamed.uploads - without.uploads - 3 * nodes;
-    EXPECT_EQ(of_parts % 4, 0u);
-    EXPECT_GE(of_parts / 4, 3 * nodes) << "no half of the ring is used twice";
-    EXPECT_LE(of_parts / 4, experts * nodes);
-    EXPECT_GE(of_parts / 4, experts * nodes * 3 / 4) << "24 rows name nearly all experts";
+    const size_t of_waves = streamed.uploads - without.uploads - 3 * nodes;
+    EXPECT_EQ(of_waves % 4, 0u);
+    EXPECT_GE(of_waves / 4, 3 * nodes) << "no half of the ring is used twice";
+    EXPECT_LE(of_waves / 4, experts * nodes);
+    EXPECT_GE(of_waves / 4, experts * nodes * 3 / 4) << "24 rows name nearly all experts";
 
     ASSERT_EQ(streamed.logits.size(), without.logits.size());
     double largest = 0, worst = 0;
@@ -144,7 +144,7 @@ TEST_P(StreamedExperts, GiveTheLogitsOfTheHost) {
         largest = std::max<double>(largest, std::abs(without.logits[i]));
         worst = std::max<double>(worst, std::abs(streamed.logits[i] - without.logits[i]));
     }
-    std::printf("%zu parts, largest difference %.6f of %.3f\n", of_parts / 4, worst, largest);
+    std::printf("%zu parts, largest difference %.6f of %.3f\n", of_waves / 4, worst, largest);
     EXPECT_LE(worst, test.tolerance * largest);
 }
 

@@ -74,7 +74,7 @@ std::optional<Header> use_file(std::span<const std::byte> bytes, uint64_t size) 
         use_metadata(header->metadata);
         use_tensors(*header);
         use_writer(*header);
-        attempt([&] { return join_parts({*header}).tensors.size(); });
+        attempt([&] { return join_shards({*header}).tensors.size(); });
     }
     return header;
 }
@@ -84,7 +84,7 @@ void use_split(std::span<const std::byte> first, std::span<const std::byte> seco
     auto b = attempt([&] { return parse_header(MemorySource(second, "second", second.size() + kSparseBytes)); });
     if (!a || !b) return;
     const size_t tensors = a->tensors.size() + b->tensors.size();
-    const auto all = attempt([&] { return join_parts({*a, *b}); });
+    const auto all = attempt([&] { return join_shards({*a, *b}); });
     if (!all) return;
     expect(all->tensors.size() == tensors, "tensors of both parts");
     for (size_t i = 0; i < tensors; ++i)

@@ -21,10 +21,10 @@ void check(const Events& events) {
     uint32_t calls = 0;
     for (const ReplyEvent& one : events) {
         expect(!one.text.empty(), "an event has text");
-        if (one.part == ReplyPart::kToolCall) {
+        if (one.kind == ReplyKind::kToolCall) {
             expect(one.call == calls, "number of a call");
             ++calls;
-        } else if (one.part == ReplyPart::kToolArguments) {
+        } else if (one.kind == ReplyKind::kToolArguments) {
             expect(calls > 0 && one.call + 1 == calls, "arguments are of the last call");
         } else {
             expect(one.call == 0, "no call");
@@ -36,7 +36,7 @@ Events joined(const Events& events) {
     check(events);
     Events all;
     for (const ReplyEvent& one : events) {
-        if (!all.empty() && one.part != ReplyPart::kToolCall && all.back().part == one.part &&
+        if (!all.empty() && one.kind != ReplyKind::kToolCall && all.back().kind == one.kind &&
             all.back().call == one.call) {
             all.back().text += one.text;
         } else {
@@ -76,8 +76,8 @@ void use_parser(uint8_t choice, uint8_t cut, std::string_view text) {
     bool calls = false;
     size_t bytes = 0;
     for (const ReplyEvent& one : whole) {
-        calls |= one.part == ReplyPart::kToolCall;
-        if (one.part == ReplyPart::kContent) content += one.text;
+        calls |= one.kind == ReplyKind::kToolCall;
+        if (one.kind == ReplyKind::kContent) content += one.text;
         bytes += one.text.size();
     }
     // Between the messages of channels are headers.

@@ -46,7 +46,7 @@ template <typename... Parts>
 Header join(Parts... parts) {
     std::vector<Header> all;
     (all.push_back(std::move(parts)), ...);
-    return join_parts(std::move(all));
+    return join_shards(std::move(all));
 }
 
 TEST(Split, JoinsParts) {
@@ -99,7 +99,7 @@ TEST(Split, PartsMustBelongTogether) {
     expect_error(TSR_CORRUPT_DATA, {"part1", "part 2 of 2", "part 2 of 3"},
                  [] { join(part(0, 2, 2, {"a"}), part(1, 3, 2, {"b"})); });
     expect_error(TSR_CORRUPT_DATA, {"part 1 of 1", "part 1 of 2"}, [] { join(part(0, 2, 1, {"a"})); });
-    expect_error(TSR_INVALID_ARGUMENT, {"no files"}, [] { join_parts({}); });
+    expect_error(TSR_INVALID_ARGUMENT, {"no files"}, [] { join_shards({}); });
 }
 
 TEST(Split, TensorsMustBeCounted) {

@@ -97,10 +97,10 @@ class MlaLayer {
     }
 
     // Fills the rows of one step with fresh values: a sequence, its first new position, and how many rows.
-    struct Part {
+    struct Slice {
         int32_t sequence, first, rows;
     };
-    int32_t fill(const std::vector<Part>& parts) {
+    int32_t fill(const std::vector<Slice>& slices) {
         const auto poison = [](Tensor& t) {
             std::fill(t.bytes->begin(), t.bytes->end(), static_cast<unsigned char>(0xFF));
         };
@@ -108,10 +108,10 @@ class MlaLayer {
         std::uniform_real_distribution<float> draw(-1, 1);
         const int64_t q_row = (s.nope + s.rope) * s.heads, kv_row = s.latent + s.rope;
         int32_t row = 0;
-        for (const Part& part : parts) {
-            for (int32_t i = 0; i < part.rows; ++i, ++row) {
-                positions.integers()[row] = part.first + i;
-                sequences.integers()[row] = part.sequence;
+        for (const Slice& slice : slices) {
+            for (int32_t i = 0; i < slice.rows; ++i, ++row) {
+                positions.integers()[row] = slice.first + i;
+                sequences.integers()[row] = slice.sequence;
                 for (int64_t j = 0; j < q_row; ++j) q.floats()[row * q_row + j] = draw(rng);
                 for (int64_t j = 0; j < kv_row; ++j) kv.floats()[row * kv_row + j] = draw(rng);
             }

@@ -15,15 +15,15 @@ double worst_error(MlaLayer& layer, const tsr_lowering& lowering, tsr_type cache
     RecordingBuilder builder(layer.inputs(), layer.caches(lowering, cache));
     sdk::check(lowering.build(&lowering, &layer.node()->node, &layer.options, &builder.table));
     builder.run(TSR_STAGE_INIT, Ranges::of(0), workers);
-    using Parts = std::vector<MlaLayer::Part>;
-    const std::pair<Parts, int32_t> steps[] = {{{{0, 0, 24}}, 24},
-                                               {{{0, 24, 24}}, 24},
-                                               {{{0, 48, 20}, {1, 0, 3}}, 23},
-                                               {{{2, 0, 9}, {0, 68, 1}, {1, 3, 1}}, 9},
-                                               {{{2, 9, 1}, {0, 69, 2}}, 0}};
+    using Slices = std::vector<MlaLayer::Slice>;
+    const std::pair<Slices, int32_t> steps[] = {{{{0, 0, 24}}, 24},
+                                                {{{0, 24, 24}}, 24},
+                                                {{{0, 48, 20}, {1, 0, 3}}, 23},
+                                                {{{2, 0, 9}, {0, 68, 1}, {1, 3, 1}}, 9},
+                                                {{{2, 9, 1}, {0, 69, 2}}, 0}};
     double worst = 0;
-    for (const auto& [parts, prompt] : steps) {
-        const int32_t rows = layer.fill(parts);
+    for (const auto& [slices, prompt] : steps) {
+        const int32_t rows = layer.fill(slices);
         const std::vector<double> wanted = layer.expected(rows);
         Tensor& out = builder.values[builder.result];
         std::fill(out.bytes->begin(), out.bytes->end(), static_cast<unsigned char>(0xFF));

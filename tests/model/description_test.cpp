@@ -63,7 +63,7 @@ TEST_P(EveryGolden, HasTheTensorsOfItsDescription) {
         EXPECT_TRUE(listed.insert(tensor.name).second) << tensor.name << " is listed twice";
         if (!tensor.fused.empty() && (!file.find_tensor(tensor.name) || tensor.always_fused))
             fused.insert(tensor.fused);
-        EXPECT_EQ(expected.find(tensor.part, tensor.layer), &tensor) << tensor.name;
+        EXPECT_EQ(expected.find(tensor.which, tensor.layer), &tensor) << tensor.name;
         const gguf::TensorEntry* entry = file.find_tensor(tensor.name);
         if (!entry && !tensor.fused.empty()) entry = file.find_tensor(tensor.fused);
         EXPECT_TRUE(entry || tensor.presence != Presence::kRequired) << tensor.name;
@@ -287,11 +287,11 @@ TEST(Caches, FollowFromAttention) {
 
 TEST(TensorNames, AnArchitectureMayHaveOthers) {
     ModelDescription model = two_layers();
-    model.names[TensorPart::kFeedForwardNorm] = "post_attention_norm.weight";
+    model.names[ModelTensor::kFeedForwardNorm] = "post_attention_norm.weight";
     const ExpectedTensors expected(model);
-    EXPECT_EQ(expected.find(TensorPart::kFeedForwardNorm, 1)->name, "blk.1.post_attention_norm.weight");
-    EXPECT_EQ(expected.find(TensorPart::kAttentionNorm, 1)->name, "blk.1.attn_norm.weight");
-    EXPECT_EQ(expected.find(TensorPart::kAttentionNorm, 2), nullptr);
+    EXPECT_EQ(expected.find(ModelTensor::kFeedForwardNorm, 1)->name, "blk.1.post_attention_norm.weight");
+    EXPECT_EQ(expected.find(ModelTensor::kAttentionNorm, 1)->name, "blk.1.attn_norm.weight");
+    EXPECT_EQ(expected.find(ModelTensor::kAttentionNorm, 2), nullptr);
 }
 
 }  // namespace

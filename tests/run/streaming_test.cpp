@@ -20,7 +20,7 @@ using testing::HasSubstr;
 constexpr const char* kCard = "SIM0";
 constexpr uint32_t kRowsFrom = 8;
 
-EngineOptions options_of(bool stream, uint64_t part_bytes = 1, PackWeights pack = PackWeights::kAtLoad) {
+EngineOptions options_of(bool stream, uint64_t wave_bytes = 1, PackWeights pack = PackWeights::kAtLoad) {
     EngineOptions options;
     options.context = 256;
     options.rows = 48;
@@ -28,7 +28,7 @@ EngineOptions options_of(bool stream, uint64_t part_bytes = 1, PackWeights pack 
     options.placement.rules = {{"exps", "CPU"}};
     options.stream_experts = stream;
     options.stream_rows_from = kRowsFrom;
-    options.stream_part_bytes = part_bytes;  // 1: an expert at a time
+    options.stream_wave_bytes = wave_bytes;  // 1: an expert at a time
     options.pack_weights = pack;
     options.check_order = true;
     return options;
@@ -55,25 +55,25 @@ std::vector<float> run(Engine& engine) {
 struct Case {
     const char* model;
     PackWeights pack;  // as the kernels of the host want them
-    uint64_t part_bytes;
+    uint64_t wave_bytes;
 };
 
 class Streaming : public testing::TestWithParam<Case> {};
 
 TEST_P(Streaming, LogitsAreThoseWithoutIt) {
-    const auto& [model, pack, part_bytes] = GetParam();
+    const auto& [model, pack, wave_bytes] = GetParam();
     test::LoadedModel without(test::golden(model), options_of(false, 1, pack), config());
     EXPECT_TRUE(without.engine->plan().streamed.empty());
     const std::vector<float> wanted = run(*without.engine);
 
     const test::CardOptions card(kCard, TSR_SIMULATED_OLDEST_LAST);
-    test::LoadedModel streaming(test::golden(model), options_of(true, part_bytes, pack), config());
+    test::LoadedModel streaming(test::golden(model), options_of(true, wave_bytes, pack), config());
     const Plan& plan = streaming.engine->plan();
     ASSERT_FALSE(plan.streamed.empty());
     for (const StreamedNode& streamed : plan.streamed) {
         EXPECT_EQ(streamed.rows_from, kRowsFrom);
         EXPECT_EQ(plan.devices[streamed.device]->id, std::string(kCard));
-        EXPECT_EQ(streamed.experts_at_once == 1, part_bytes == 1);
+        EXPECT_EQ(streamed.experts_at_once == 1, wave_bytes == 1);
     }
     EXPECT_GT(plan.memory[0].streaming, 0u);
     EXPECT_GT(plan.memory[1].streaming, 0u);
@@ -87,7 +87,7 @@ std::string name_of(const testing::TestParamInfo<Case>& test) {
     const char* const packed[] = {"packed", "deferred", "canonical"};
     const Case& c = test.param;
     return std::string(c.model).substr(0, 2) + "_" + packed[static_cast<size_t>(c.pack)] +
-           (c.part_bytes == 1 ? "_one" : "_all");
+           (c.wave_bytes == 1 ? "_one" : "_all");
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Streaming,

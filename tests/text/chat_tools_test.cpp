@@ -251,9 +251,9 @@ TEST(ChatTools, AnswersAreParsedAsTheyAreWritten) {
         parser.finish(events);
         ChatMessage read{.role = "assistant", .content = ""};
         for (const ReplyEvent& event : events) {
-            if (event.part == ReplyPart::kContent) read.content += event.text;
-            if (event.part == ReplyPart::kToolCall) read.tool_calls.push_back({"c", event.text, ""});
-            if (event.part == ReplyPart::kToolArguments) read.tool_calls.at(event.call).arguments += event.text;
+            if (event.kind == ReplyKind::kContent) read.content += event.text;
+            if (event.kind == ReplyKind::kToolCall) read.tool_calls.push_back({"c", event.text, ""});
+            if (event.kind == ReplyKind::kToolArguments) read.tool_calls.at(event.call).arguments += event.text;
         }
         EXPECT_EQ(read.content, answer.content);
         ASSERT_EQ(read.tool_calls.size(), answer.tool_calls.size());
@@ -288,9 +288,9 @@ void expect_round_trip(const std::string& program, ToolSyntax syntax, std::strin
     parser.finish(events);
     ChatMessage read{.role = "assistant", .content = ""};
     for (const ReplyEvent& event : events) {
-        if (event.part == ReplyPart::kContent) read.content += event.text;
-        if (event.part == ReplyPart::kToolCall) read.tool_calls.push_back({"c", event.text, ""});
-        if (event.part == ReplyPart::kToolArguments) read.tool_calls.at(event.call).arguments += event.text;
+        if (event.kind == ReplyKind::kContent) read.content += event.text;
+        if (event.kind == ReplyKind::kToolCall) read.tool_calls.push_back({"c", event.text, ""});
+        if (event.kind == ReplyKind::kToolArguments) read.tool_calls.at(event.call).arguments += event.text;
     }
     EXPECT_FALSE(read.tool_calls.empty());
     EXPECT_EQ(read.content.find("weather"), std::string::npos);

@@ -107,10 +107,10 @@ class Renderer {
         std::string reasoning, content;
         std::vector<std::pair<std::string, std::string>> calls;
         for (const ReplyEvent& event : events) {
-            if (event.part == ReplyPart::kReasoning) reasoning += event.text;
-            if (event.part == ReplyPart::kContent) content += event.text;
-            if (event.part == ReplyPart::kToolCall) calls.emplace_back(event.text, "");
-            if (event.part == ReplyPart::kToolArguments) calls.at(event.call).second += event.text;
+            if (event.kind == ReplyKind::kReasoning) reasoning += event.text;
+            if (event.kind == ReplyKind::kContent) content += event.text;
+            if (event.kind == ReplyKind::kToolCall) calls.emplace_back(event.text, "");
+            if (event.kind == ReplyKind::kToolArguments) calls.at(event.call).second += event.text;
         }
         json::array list;
         for (const auto& [name, arguments] : calls) list.push_back({{"name", name}, {"arguments", arguments}});

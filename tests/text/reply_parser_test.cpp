@@ -12,10 +12,10 @@ namespace {
 using Events = std::vector<ReplyEvent>;
 using testing::ElementsAre;
 
-constexpr auto kReasoning = ReplyPart::kReasoning;
-constexpr auto kContent = ReplyPart::kContent;
-constexpr auto kToolCall = ReplyPart::kToolCall;
-constexpr auto kArguments = ReplyPart::kToolArguments;
+constexpr auto kReasoning = ReplyKind::kReasoning;
+constexpr auto kContent = ReplyKind::kContent;
+constexpr auto kToolCall = ReplyKind::kToolCall;
+constexpr auto kArguments = ReplyKind::kToolArguments;
 
 #define TSR_DSML "\uff5cDSML\uff5c"
 #define TSR_CALLS "<\uff5ctool\u2581calls\u2581begin\uff5c>"
@@ -24,11 +24,11 @@ constexpr auto kArguments = ReplyPart::kToolArguments;
 #define TSR_CALL_END "<\uff5ctool\u2581call\u2581end\uff5c>"
 #define TSR_SEP "<\uff5ctool\u2581sep\uff5c>"
 
-// Events of the same part, one after the other, as one.
+// Events of the same kind, one after the other, as one.
 Events joined(const Events& events) {
     Events all;
     for (const ReplyEvent& one : events) {
-        if (!all.empty() && one.part != kToolCall && all.back().part == one.part && all.back().call == one.call) {
+        if (!all.empty() && one.kind != kToolCall && all.back().kind == one.kind && all.back().call == one.call) {
             all.back().text += one.text;
         } else {
             all.push_back(one);
@@ -653,7 +653,7 @@ TEST(ReplyParser, ArgumentsArePassedOnWhileTheyAreWritten) {
                 events.clear();
                 parser.push(std::string(1, c), events);
                 ASSERT_FALSE(events.empty()) << c;
-                EXPECT_EQ(events.back().part, kArguments);
+                EXPECT_EQ(events.back().kind, kArguments);
                 EXPECT_TRUE(events.back().text.ends_with(c));
             }
         }

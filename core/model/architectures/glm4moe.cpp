@@ -9,9 +9,9 @@ ModelDescription describe(ModelFile& model) {
     CommonParameters common = read_common(model);
     common.layers -= read_prediction_layers(model, common.layers);
     Attention attention = read_partly_rotated_attention(model, common, RopeMode::kNeox);
-    if (model.has_tensor(in_layer(0, tensor_name(TensorPart::kQNorm).name))) attention.head_norm = HeadNorm::kHeads;
+    if (model.has_tensor(in_layer(0, tensor_name(ModelTensor::kQNorm).name))) attention.head_norm = HeadNorm::kHeads;
     common.model.layers = make_expert_layers(model, common, attention, {.gating = Gating::kSigmoid});
-    common.model.names[TensorPart::kFeedForwardNorm] = "post_attention_norm.weight";
+    common.model.names[ModelTensor::kFeedForwardNorm] = "post_attention_norm.weight";
     return common.model;
 }
 

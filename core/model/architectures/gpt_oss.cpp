@@ -17,7 +17,7 @@ ModelDescription describe(ModelFile& model) {
     common.model.layers = make_layers(model, common, attention, experts);
     model.get_count("attention.sliding_window");
     read_windows(model, common.model.layers, kWindowsOf);
-    common.model.names[TensorPart::kFeedForwardNorm] = "post_attention_norm.weight";
+    common.model.names[ModelTensor::kFeedForwardNorm] = "post_attention_norm.weight";
     return common.model;
 }
 

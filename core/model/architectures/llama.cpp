@@ -10,7 +10,7 @@ void check_rope_factors(ModelFile& model, const Rope& rope, int64_t context) {
     constexpr double kBaseOfLlama3 = 500000;
     constexpr int64_t kContextOfLlama3 = 8192;
     if (rope.base == kBaseOfLlama3 && context != kContextOfLlama3 &&
-        !model.has_tensor(tensor_name(TensorPart::kRopeFactors).name))
+        !model.has_tensor(tensor_name(ModelTensor::kRopeFactors).name))
         model.note("rope_freqs.weight is not in the file; files of Llama 3.1 and later have it");
 }
 

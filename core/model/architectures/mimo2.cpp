@@ -23,7 +23,7 @@ ModelDescription describe(ModelFile& model) {
             layer.attention.sinks = true;
         }
         // No key says which layers are dense.
-        if (model.has_tensor(in_layer(i, tensor_name(TensorPart::kRouter).name))) continue;
+        if (model.has_tensor(in_layer(i, tensor_name(ModelTensor::kRouter).name))) continue;
         layer.feed_forward.experts.reset();
         if (layer.feed_forward.length == 0)
             fail(TSR_NOT_FOUND, "{}: layer {} is dense, but key '{}' is missing or 0", model.source(), i,

@@ -8,7 +8,7 @@ ModelDescription describe(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     common.model.layers = make_layers(model, common, attention);
-    common.model.names[TensorPart::kFeedForwardNorm] = "post_attention_norm.weight";
+    common.model.names[ModelTensor::kFeedForwardNorm] = "post_attention_norm.weight";
     return common.model;
 }
 

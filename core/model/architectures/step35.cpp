@@ -83,7 +83,7 @@ ModelDescription describe(ModelFile& model) {
     read_needed_windows(model, common.model.layers);
     Ropes ropes = read_ropes(model, *attention.rope);
     read_rope_of_layers(model, ropes, common.model.layers);
-    if (!model.has_tensor(tensor_name(TensorPart::kRopeFactors).name))
+    if (!model.has_tensor(tensor_name(ModelTensor::kRopeFactors).name))
         model.note("rope_freqs.weight is not in the file: no layer divides the frequencies of its rotary embedding");
     const std::vector<double> limits = read_limits(model, "swiglu_clamp_exp", "swiglu_limits");
     const std::vector<double> shared = read_limits(model, "swiglu_clamp_shexp", "swiglu_limits_shared");

@@ -11,7 +11,7 @@
 
 namespace tessera::cuda_kernels {
 
-// A row of activations (arguments.hpp) where a lane reads it: at its unit of a part of 32 units.
+// A row of activations (arguments.hpp) where a lane reads it: at its unit of a k-tile of 32 units.
 struct LaneRow {
     const char *codes, *scales, *sums;
 
@@ -24,10 +24,10 @@ struct LaneRow {
 
 // WideUnit<type> for each type of has_wide_unit():
 //
-//   kPartBytes       of 32 units; a multiple of 16
+//   kKTileBytes       of 32 units; a multiple of 16
 //   WideUnit(lane)   what is the same for all units of a lane; all lanes of the warp make one
-//   begin()          bytes from the beginning of a part to what add() reads
-//   row(...)         the activations of the lane's unit of the first part, for load()
+//   begin()          bytes from the beginning of a k-tile to what add() reads
+//   row(...)         the activations of the lane's unit of the first k-tile, for load()
 //   load(row)        the activations of a unit
 //   add(from, x, sum)  sum + the dot product of the unit of the weight at `from` and x
 template <int kType>
@@ -91,7 +91,7 @@ struct Neighbours {
 // bytes.
 template <>
 struct WideUnit<TSR_TYPE_Q4_0> : wide_units::Neighbours {
-    static constexpr int kPartBytes = 32 * 36;
+    static constexpr int kKTileBytes = 32 * 36;
     struct Activations {
         Codes codes;
         float scales[2], middles[2];
@@ -132,7 +132,7 @@ struct WideUnit<TSR_TYPE_Q4_0> : wide_units::Neighbours {
 // Two blocks, 68 bytes at a multiple of 4, as of q4_0.
 template <>
 struct WideUnit<TSR_TYPE_Q8_0> : wide_units::Neighbours {
-    static constexpr int kPartBytes = 32 * 68;
+    static constexpr int kKTileBytes = 32 * 68;
     struct Activations {
         Codes codes;
         simt::Float2 scales;
@@ -163,7 +163,7 @@ struct WideUnit<TSR_TYPE_Q8_0> : wide_units::Neighbours {
 // Two groups of a block: the low and the high nibbles of 32 bytes.
 template <>
 struct WideUnit<TSR_TYPE_Q4_K> : wide_units::Neighbours {
-    static constexpr int kPartBytes = 8 * sizeof(formats::BlockQ4K);
+    static constexpr int kKTileBytes = 8 * sizeof(formats::BlockQ4K);
     struct Activations {
         Codes codes;
         float scales[2], sums[2], middle;
@@ -218,7 +218,7 @@ struct WideUnit<TSR_TYPE_Q4_K> : wide_units::Neighbours {
 // elements are e = i ^ 1.
 template <>
 struct WideUnit<TSR_TYPE_Q6_K> {
-    static constexpr int kPartBytes = 8 * sizeof(formats::BlockQ6K);
+    static constexpr int kKTileBytes = 8 * sizeof(formats::BlockQ6K);
     struct Activations {
         simt::UInt4 codes[4];
         float scales[4], middles[4];
@@ -304,7 +304,7 @@ struct WideUnit<TSR_TYPE_Q6_K> {
 // Two groups of 32, whose nibbles choose levels; activations are interleaved (reads_interleaved()).
 template <>
 struct WideUnit<TSR_TYPE_IQ4_XS> : wide_units::Neighbours {
-    static constexpr int kPartBytes = 8 * sizeof(formats::BlockIq4Xs);
+    static constexpr int kKTileBytes = 8 * sizeof(formats::BlockIq4Xs);
     struct Activations {
         Codes codes;
         simt::Float2 scales;

@@ -1,9 +1,9 @@
 // Products of few rows with a weight of a block format: a warp an output.
 //
 // A row of the weight is read as what it is, a stream of bytes, in vectors of 16 that the lanes of the warp share out,
-// so that memory sees whole sectors and a whole part of a row in flight whatever the alignment of the format's blocks.
-// The vectors lie in shared memory for a moment, where each lane takes the blocks of its elements, 32 at a time, as two
-// sub-blocks (sub_block.hpp). While a part of the row is multiplied, the next one is on its way.
+// so that memory sees whole sectors and a whole k-tile of a row in flight whatever the alignment of the format's
+// blocks. The vectors lie in shared memory for a moment, where each lane takes the blocks of its elements, 32 at a
+// time, as two sub-blocks (sub_block.hpp). While a k-tile of the row is multiplied, the next one is on its way.
 #pragma once
 
 #include "../formats/sub_block_bits.hpp"
@@ -22,21 +22,21 @@ requires(kTile > 2 || (kTile == 2 && SIMT_ARCH < 610)) struct UnitsOfTile<kType,
 
 // How much of a row lies in shared memory at once.
 template <class F, class U>
-struct Part {
+struct KTile {
     static constexpr int kUnitElements = 16 * U::kSubBlocks;
     static constexpr int kStepBytes = 32 * kUnitElements / F::kBlockElements * F::kBlockBytes;  // a unit for each lane
     static constexpr int kMaximumSteps = 2200 / kStepBytes;
     static constexpr int kSteps = kMaximumSteps < 1 ? 1 : kMaximumSteps > 8 ? 8 : kMaximumSteps;
     static constexpr int kBytes = kSteps * kStepBytes;
-    static constexpr int kVectors = (kBytes + 15 + 15) / 16;  // wherever the part begins
+    static constexpr int kVectors = (kBytes + 15 + 15) / 16;  // wherever the k-tile begins
     static constexpr int kLoads = (kVectors + 31) / 32;
 };
 
-// Bytes of a part on their way from global memory to shared memory.
+// Bytes of a k-tile on their way from global memory to shared memory.
 template <class P>
 class Transfer {
   public:
-    // The bytes begin..end of what begins at `from`, a part at most. Bytes before `from`, of the vector that it lies
+    // The bytes begin..end of what begins at `from`, a k-tile at most. Bytes before `from`, of the vector that it lies
     // in, are read, too; none after the end.
     SIMT_DEVICE void load(const char* from, int bytes) {
         using namespace simt;
@@ -53,14 +53,14 @@ class Transfer {
 
     // To memory of the warp for kVectors vectors; returns where the first byte is. Other lanes' bytes are there after
     // sync_warp().
-    SIMT_DEVICE const char* store(simt::UInt4* part) const {
+    SIMT_DEVICE const char* store(simt::UInt4* k_tile) const {
         using namespace simt;
         SIMT_UNROLL
         for (int i = 0; i < P::kLoads; ++i) {
             const int vector = static_cast<int>(lane()) + 32 * i;
-            if (16 * vector + 16 <= end_) part[vector] = vectors_[i];
+            if (16 * vector + 16 <= end_) k_tile[vector] = vectors_[i];
         }
-        char* bytes = reinterpret_cast<char*>(part);
+        char* bytes = reinterpret_cast<char*>(k_tile);
         if (static_cast<int>(lane()) < end_ % 16) bytes[end_ / 16 * 16 + lane()] = static_cast<char>(tail_);
         return bytes + skew_;
     }
@@ -203,17 +203,17 @@ using ActivationRow = FloatRow;
 #endif
 
 template <int kType, int kTile>
-inline constexpr int kPartVectors = Part<Format<kType>, UnitsOfTile<kType, kTile>>::kVectors;
+inline constexpr int kKTileVectors = KTile<Format<kType>, UnitsOfTile<kType, kTile>>::kVectors;
 
-// Adds the dot products of a row of the weight with rows of activations, each lane its share of them. `part`: shared
-// memory of the warp, kPartVectors<kType, kTile> vectors. All lanes of the warp call it.
+// Adds the dot products of a row of the weight with rows of activations, each lane its share of them. `k_tile`: shared
+// memory of the warp, kKTileVectors<kType, kTile> vectors. All lanes of the warp call it.
 template <int kType, int kTile>
 SIMT_DEVICE void add_products(const char* weight, int k, const ActivationRow (&x)[kTile], float (&sums)[kTile],
-                              simt::UInt4* part) {
+                              simt::UInt4* k_tile) {
     using namespace simt;
     using F = Format<kType>;
     using U = UnitsOfTile<kType, kTile>;
-    using P = Part<F, U>;
+    using P = KTile<F, U>;
     const float row_scale = F::row_scale(weight);
     const char* from = weight + F::kPrefixBytes;
     const int units = k / P::kUnitElements;
@@ -221,8 +221,8 @@ SIMT_DEVICE void add_products(const char* weight, int k, const ActivationRow (&x
     Transfer<P> transfer;
     transfer.load(from, minimum(left, P::kBytes));
     for (int first = 0; first < units; first += 32 * P::kSteps) {
-        sync_warp();  // the part before has been read
-        const char* blocks = transfer.store(part);
+        sync_warp();  // the k-tile before has been read
+        const char* blocks = transfer.store(k_tile);
         sync_warp();
         from += P::kBytes;
         left -= P::kBytes;
@@ -248,7 +248,7 @@ SIMT_DEVICE void add_products(const char* weight, int k, const ActivationRow (&x
 template <int kType, int kTile>
 SIMT_DEVICE void multiply_few(const Matmul& a) {
     using namespace simt;
-    SIMT_SHARED(UInt4, parts, kMatmulWarps * (kPartVectors<kType, kTile>));
+    SIMT_SHARED(UInt4, k_tiles, kMatmulWarps * (kKTileVectors<kType, kTile>));
     const RowRange range = actual_rows(a.rows);
     const int output = static_cast<int>(block_index().x) * kMatmulWarps + static_cast<int>(warp());
     if (output >= a.n) return;
@@ -265,7 +265,7 @@ SIMT_DEVICE void multiply_few(const Matmul& a) {
             x[t] = ActivationRow::of(at<char>(a.activations, (row * a.batch + batch) * a.activation_bytes), a.k);
             sums[t] = 0;
         }
-        add_products<kType>(weight, a.k, x, sums, parts + warp() * kPartVectors<kType, kTile>);
+        add_products<kType>(weight, a.k, x, sums, k_tiles + warp() * kKTileVectors<kType, kTile>);
         SIMT_UNROLL
         for (int t = 0; t < kTile; ++t) {
             const float sum = warp_sum(sums[t]);
@@ -280,7 +280,7 @@ SIMT_DEVICE void multiply_few(const Matmul& a) {
 template <int kType>
 SIMT_DEVICE void multiply_by_id(const MatmulId& m) {
     using namespace simt;
-    SIMT_SHARED(UInt4, parts, kMatmulWarps * (kPartVectors<kType, 1>));
+    SIMT_SHARED(UInt4, k_tiles, kMatmulWarps * (kKTileVectors<kType, 1>));
     const Matmul& a = m.matmul;
     const RowRange range = actual_rows(a.rows);
     const int output = static_cast<int>(block_index().x) * kMatmulWarps + static_cast<int>(warp());
@@ -294,7 +294,7 @@ SIMT_DEVICE void multiply_by_id(const MatmulId& m) {
             const int64_t stored = static_cast<int64_t>(row - range.begin) * a.batch + slot % a.batch;
             const ActivationRow x[1] = {ActivationRow::of(at<char>(a.activations, stored * a.activation_bytes), a.k)};
             add_products<kType>(at<char>(a.weight, output * a.weight_row + id * a.weight_batch), a.k, x, sums,
-                                parts + warp() * kPartVectors<kType, 1>);
+                                k_tiles + warp() * kKTileVectors<kType, 1>);
         } else if (id != -1) {
             sums[0] = bits_as<float>(0x7FFFFFFFu);
         }

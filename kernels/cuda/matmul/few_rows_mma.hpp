@@ -19,7 +19,7 @@ inline constexpr unsigned kColumnStages = 2;
 
 // 256 elements of 16 rows, as they lie in shared memory.
 template <int kType>
-struct ColumnPart {
+struct ColumnKTile {
     using F = Format<kType>;
     static constexpr unsigned kBytes = kColumnElements / F::kBlockElements * F::kBlockBytes;
     // What is copied begins and ends at multiples of the vectors that rows consist of.
@@ -30,11 +30,11 @@ struct ColumnPart {
     static constexpr unsigned kStageBytes = 16 * kRow;
 };
 
-// Copies of parts of rows to shared memory: four lanes a row, of rows g and g + 8, so that all places but the lane's
+// Copies of k-tiles of rows to shared memory: four lanes a row, of rows g and g + 8, so that all places but the lane's
 // first are constants.
 template <int kType>
 class ColumnStream {
-    using P = ColumnPart<kType>;
+    using P = ColumnKTile<kType>;
     static constexpr unsigned kSteps = (P::kVectors + 3) / 4;
 
   public:
@@ -47,13 +47,13 @@ class ColumnStream {
         far_ = rows + simt::minimum(g + 8, count - 1) * stride + 16 * t;
         to_ = P::kRow * g + 16 * t;
     }
-    // Where the part begins in a row, and how much before it is copied, too.
-    SIMT_DEVICE static unsigned begin(unsigned part) { return Format<kType>::kPrefixBytes + P::kBytes * part; }
-    SIMT_DEVICE unsigned skew(unsigned part) const { return begin(part) & (vector_ - 1); }
+    // Where the k-tile begins in a row, and how much before it is copied, too.
+    SIMT_DEVICE static unsigned begin(unsigned k_tile) { return Format<kType>::kPrefixBytes + P::kBytes * k_tile; }
+    SIMT_DEVICE unsigned skew(unsigned k_tile) const { return begin(k_tile) & (vector_ - 1); }
     // Begins to copy; what is past the end of rows becomes zeros.
-    SIMT_DEVICE void copy(unsigned part, char* shared) const {
+    SIMT_DEVICE void copy(unsigned k_tile, char* shared) const {
         using namespace simt;
-        const unsigned first = begin(part) & ~(vector_ - 1);
+        const unsigned first = begin(k_tile) & ~(vector_ - 1);
         if (vector_ == 16) {
             const char *near = near_ + first, *far = far_ + first;
             char* to = shared + to_;
@@ -216,7 +216,7 @@ SIMT_DEVICE void add_columns(const MmaWords& near, const MmaWords& far, const Co
 
 template <int kType>
 inline constexpr unsigned kColumnBytes =
-    kColumnStages* ColumnPart<kType>::kStageBytes + MmaUnit<kType>::kSharedBytes;  // of a warp
+    kColumnStages* ColumnKTile<kType>::kStageBytes + MmaUnit<kType>::kSharedBytes;  // of a warp
 
 // Adds the products of 16 rows of the weight with kTiles times eight rows of activations, each warp and lane its share.
 // `shared`: kColumnBytes of the warp. All warps of the block call it, which are kMatmulWarps.
@@ -225,11 +225,11 @@ SIMT_DEVICE void multiply_columns_of(const char* weight, int64_t stride, unsigne
                                      const ColumnRows (&x)[kTiles], char* shared, float (&sums)[kTiles][4]) {
     using namespace simt;
     using F = Format<kType>;
-    using P = ColumnPart<kType>;
+    using P = ColumnKTile<kType>;
     constexpr unsigned kPairs = kColumnElements / 64;
-    const unsigned groups = static_cast<unsigned>(k) / 32, parts = (groups + 7) / 8;
+    const unsigned groups = static_cast<unsigned>(k) / 32, k_tiles = (groups + 7) / 8;
     const int bytes = static_cast<int>(static_cast<unsigned>(k) / F::kBlockElements * F::kBlockBytes) + F::kPrefixBytes;
-    if (warp() >= parts) return;
+    if (warp() >= k_tiles) return;
     const ColumnStream<kType> stream(weight, static_cast<uint32_t>(stride), count, bytes, vector);
     MmaUnit<kType> unit(shared + kColumnStages * P::kStageBytes);
     const unsigned g = lane() / 4;
@@ -238,32 +238,33 @@ SIMT_DEVICE void multiply_columns_of(const char* weight, int64_t stride, unsigne
         row_scales.near = F::row_scale(weight + minimum(g, count - 1) * stride);
         row_scales.far = F::row_scale(weight + minimum(g + 8, count - 1) * stride);
     }
-    unsigned stage = 0;  // of the part that is copied
+    unsigned stage = 0;  // of the k-tile that is copied
     for (int ahead = static_cast<int>(warp());; ahead += kMatmulWarps) {
-        const int part = ahead - static_cast<int>(kMatmulWarps * (kColumnStages - 1));
-        if (part >= static_cast<int>(parts)) break;
+        const int k_tile = ahead - static_cast<int>(kMatmulWarps * (kColumnStages - 1));
+        if (k_tile >= static_cast<int>(k_tiles)) break;
         sync_warp();  // what lies in its place has been read
-        if (ahead < static_cast<int>(parts)) stream.copy(static_cast<unsigned>(ahead), shared + P::kStageBytes * stage);
+        if (ahead < static_cast<int>(k_tiles))
+            stream.copy(static_cast<unsigned>(ahead), shared + P::kStageBytes * stage);
         copy_async_commit();
         stage = stage + 1 == kColumnStages ? 0 : stage + 1;  // the oldest
-        if (part < 0) continue;
+        if (k_tile < 0) continue;
         copy_async_wait<static_cast<int>(kColumnStages) - 1>();
         sync_warp();
-        const char* rows = shared + P::kStageBytes * stage + stream.skew(static_cast<unsigned>(part));
+        const char* rows = shared + P::kStageBytes * stage + stream.skew(static_cast<unsigned>(k_tile));
         const char* near = rows + P::kRow * g;
         unit.begin(rows, P::kRow, row_scales);
-        const unsigned first_pair = kPairs * static_cast<unsigned>(part);
+        const unsigned first_pair = kPairs * static_cast<unsigned>(k_tile);
         const unsigned pairs = minimum(kPairs, (groups + 1) / 2 - first_pair);
-        ColumnRows of_part[kTiles];
+        ColumnRows of_k_tile[kTiles];
         SIMT_UNROLL
-        for (int tile = 0; tile < kTiles; ++tile) of_part[tile] = x[tile].from(first_pair);
+        for (int tile = 0; tile < kTiles; ++tile) of_k_tile[tile] = x[tile].from(first_pair);
         const auto add = [&](unsigned pair) {
             MmaWords first, second;
             unit.load(near, near + 8 * P::kRow, pair, row_scales, first, second);
             SIMT_UNROLL
             for (int tile = 0; tile < kTiles; ++tile) {
                 ColumnWords columns;
-                columns.load<F::kOffsets>(of_part[tile], pair);
+                columns.load<F::kOffsets>(of_k_tile[tile], pair);
                 add_columns<kType>(first, second, columns, sums[tile]);
             }
         };

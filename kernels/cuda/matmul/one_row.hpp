@@ -16,66 +16,66 @@ namespace tessera::cuda_kernels {
 
 inline constexpr int kWideElements = 64;  // of a lane
 
-// Parts of rows on their way from global memory to shared memory, in vectors of type Vector, of which rows are
+// K-tiles of rows on their way from global memory to shared memory, in vectors of type Vector, of which rows are
 // multiples and at multiples. What is past the end of rows is not loaded, so that anything may be stored there.
-template <int kPartBytes, int kOutputs, class Vector>
+template <int kKTileBytes, int kOutputs, class Vector>
 class WideStream {
-    static constexpr int kVectors = kPartBytes / static_cast<int>(sizeof(Vector)), kLoads = (kVectors + 31) / 32;
-    static_assert(kVectors * sizeof(Vector) == kPartBytes);
+    static constexpr int kVectors = kKTileBytes / static_cast<int>(sizeof(Vector)), kLoads = (kVectors + 31) / 32;
+    static_assert(kVectors * sizeof(Vector) == kKTileBytes);
 
   public:
-    static constexpr int kSharedBytes = kOutputs * kPartBytes;  // of a warp
+    static constexpr int kSharedBytes = kOutputs * kKTileBytes;  // of a warp
 
-    // The first part of rows of `bytes` bytes.
+    // The first k-tile of rows of `bytes` bytes.
     SIMT_DEVICE void begin(const char* const (&rows)[kOutputs], int bytes) {
         left_ = bytes - kBytes * static_cast<int>(simt::lane());
         SIMT_UNROLL
         for (int r = 0; r < kOutputs; ++r) next_[r] = rows[r] + kBytes * simt::lane();
         load();
     }
-    // Writes a part to memory of the warp, row after row; other lanes' bytes are there after sync_warp().
+    // Writes a k-tile to memory of the warp, row after row; other lanes' bytes are there after sync_warp().
     SIMT_DEVICE void store(char* shared) const {
         auto* mine = reinterpret_cast<Vector*>(shared) + simt::lane();
         SIMT_UNROLL
         for (int i = 0; i < kLoads; ++i) {
-            if (!of_part(i)) continue;  // what is past the end of the row is not read
+            if (!of_k_tile(i)) continue;  // what is past the end of the row is not read
             SIMT_UNROLL
             for (int r = 0; r < kOutputs; ++r) mine[r * kVectors + 32 * i] = vectors_[r][i];
         }
     }
-    // The next part, of which there is one.
+    // The next k-tile, of which there is one.
     SIMT_DEVICE void next() {
-        left_ -= kPartBytes;
+        left_ -= kKTileBytes;
         SIMT_UNROLL
-        for (int r = 0; r < kOutputs; ++r) next_[r] += kPartBytes;
+        for (int r = 0; r < kOutputs; ++r) next_[r] += kKTileBytes;
         load();
     }
 
   private:
     static constexpr int kBytes = sizeof(Vector);
 
-    SIMT_DEVICE static bool of_part(int i) {
+    SIMT_DEVICE static bool of_k_tile(int i) {
         return 32 * i + 32 <= kVectors || static_cast<int>(simt::lane()) < kVectors - 32 * i;
     }
     SIMT_DEVICE void load() {
         SIMT_UNROLL
         for (int i = 0; i < kLoads; ++i) {
-            if (!of_part(i) || left_ <= 32 * kBytes * i) continue;
+            if (!of_k_tile(i) || left_ <= 32 * kBytes * i) continue;
             SIMT_UNROLL
             for (int r = 0; r < kOutputs; ++r) vectors_[r][i] = simt::load_global<Vector>(next_[r] + 32 * kBytes * i);
         }
     }
 
-    const char* next_[kOutputs];  // this lane's first vector of the part
+    const char* next_[kOutputs];  // this lane's first vector of the k-tile
     int left_;                    // bytes from there to the end of the row
     Vector vectors_[kOutputs][kLoads];
 };
 
 template <int kType, int kOutputs, class Vector>
-using WideStreamOf = WideStream<WideUnit<kType>::kPartBytes, kOutputs, Vector>;
+using WideStreamOf = WideStream<WideUnit<kType>::kKTileBytes, kOutputs, Vector>;
 
-// Adds the products of the rows that `stream` has begun with, each lane its share of them. When no part of them is left
-// to load, `then` is called, so that other rows can be begun with. All lanes of the warp call it.
+// Adds the products of the rows that `stream` has begun with, each lane its share of them. When no k-tile of them is
+// left to load, `then` is called, so that other rows can be begun with. All lanes of the warp call it.
 template <int kType, class Vector, int kOutputs, class Then>
 SIMT_DEVICE void add_products(WideStreamOf<kType, kOutputs, Vector>& stream, const WideUnit<kType>& unit, int k,
                               const char* activations, float (&sums)[kOutputs], char* shared, Then then) {
@@ -88,7 +88,7 @@ SIMT_DEVICE void add_products(WideStreamOf<kType, kOutputs, Vector>& stream, con
         const bool mine = first + lane() < units;
         typename WideUnit<kType>::Activations of_unit;
         if (mine) of_unit = unit.load(x);
-        sync_warp();  // the part before has been read
+        sync_warp();  // the k-tile before has been read
         stream.store(shared);
         sync_warp();
         if (first + 32 < units) {
@@ -100,7 +100,7 @@ SIMT_DEVICE void add_products(WideStreamOf<kType, kOutputs, Vector>& stream, con
             const char* from = shared + unit.begin();
             SIMT_UNROLL
             for (int r = 0; r < kOutputs; ++r)
-                sums[r] = unit.add(from + r * WideUnit<kType>::kPartBytes, of_unit, sums[r]);
+                sums[r] = unit.add(from + r * WideUnit<kType>::kKTileBytes, of_unit, sums[r]);
         }
         x.next();
     }
@@ -171,7 +171,7 @@ SIMT_DEVICE void multiply_row(const Matmul& a) {
     using namespace simt;
     constexpr int kOutputs = outputs_of_warp(kType);
     using Stream = WideStreamOf<kType, kOutputs, Vector>;
-    SIMT_SHARED(UInt4, parts, kMatmulWarps * Stream::kSharedBytes / 16);
+    SIMT_SHARED(UInt4, k_tiles, kMatmulWarps * Stream::kSharedBytes / 16);
     const unsigned output = (block_index().x * kMatmulWarps + warp()) * kOutputs, n = static_cast<unsigned>(a.n);
     const unsigned row = block_index().y, batch = block_index().z;
     if (output < n)
@@ -187,7 +187,7 @@ SIMT_DEVICE void multiply_row(const Matmul& a) {
     float sums[kOutputs] = {};
     add_products<kType, Vector>(
         stream, unit, a.k, at<char>(a.activations, (row * static_cast<unsigned>(a.batch) + batch) * a.activation_bytes),
-        sums, reinterpret_cast<char*>(parts) + warp() * Stream::kSharedBytes, [] {});
+        sums, reinterpret_cast<char*>(k_tiles) + warp() * Stream::kSharedBytes, [] {});
     const float sum = sums_of_rows(sums);
     const unsigned mine = output + row_of_sum<kOutputs>();
     if (has_sum<kOutputs>() && mine < n)
@@ -200,7 +200,7 @@ SIMT_DEVICE void multiply_row_by_id(const MatmulId& m) {
     using namespace simt;
     constexpr int kOutputs = outputs_of_warp(kType);
     using Stream = WideStreamOf<kType, kOutputs, Vector>;
-    SIMT_SHARED(UInt4, parts, kMatmulWarps * Stream::kSharedBytes / 16);
+    SIMT_SHARED(UInt4, k_tiles, kMatmulWarps * Stream::kSharedBytes / 16);
     const Matmul& a = m.matmul;
     const RowRange range = actual_rows(a.rows);
     const unsigned output = (block_index().x * kMatmulWarps + warp()) * kOutputs, n = static_cast<unsigned>(a.n);
@@ -218,7 +218,7 @@ SIMT_DEVICE void multiply_row_by_id(const MatmulId& m) {
         const WideUnit<kType> unit(lane());
         const unsigned stored = row * static_cast<unsigned>(a.batch) + slot % static_cast<unsigned>(a.batch);
         add_products<kType, Vector>(stream, unit, a.k, at<char>(a.activations, stored * a.activation_bytes), sums,
-                                    reinterpret_cast<char*>(parts) + warp() * Stream::kSharedBytes, [] {});
+                                    reinterpret_cast<char*>(k_tiles) + warp() * Stream::kSharedBytes, [] {});
     } else if (id != -1) {
         SIMT_UNROLL
         for (int r = 0; r < kOutputs; ++r) sums[r] = bits_as<float>(0x7FFFFFFFu);

@@ -2,7 +2,7 @@
 // (one_row.hpp) instructions rather than the weight's bytes would bound them on the fastest cards.
 //
 // A block takes 16 rows of the weight, the rows of an mma's first operand. Its warps share the length of the rows: each
-// takes two blocks of 256 elements of all 16 rows, a part, then those that come after the other warps'.
+// takes two blocks of 256 elements of all 16 rows, a k-tile, then those that come after the other warps'.
 //
 // Which elements the places of k stand for is free as long as both operands agree. So lane (g, t) = (lane / 4, lane %
 // 4) takes groups (of 32 elements) 2 t and 2 t + 1 of rows g and g + 8 as they lie. Of the second operand, column n has
@@ -17,8 +17,8 @@ namespace tessera::cuda_kernels {
 
 inline constexpr unsigned kMmaRows = 16;
 static_assert(kMmaRows == kMatmulWarps * outputs_of_warp(TSR_TYPE_IQ4_XS));  // the grid is that of one_row.hpp
-inline constexpr unsigned kMmaRowBytes = 2 * sizeof(formats::BlockIq4Xs);    // of a part
-inline constexpr unsigned kMmaPartBytes = kMmaRows * kMmaRowBytes;
+inline constexpr unsigned kMmaRowBytes = 2 * sizeof(formats::BlockIq4Xs);    // of a k-tile
+inline constexpr unsigned kMmaKTileBytes = kMmaRows * kMmaRowBytes;
 
 // Rows of a weight, `stride` bytes apart, of which there are `count`; past them it is the last one again.
 struct MmaRows {
@@ -27,7 +27,7 @@ struct MmaRows {
     unsigned count;
 };
 
-// Parts on their way from global to shared memory, in vectors of type Vector, of which rows are multiples and at
+// K-tiles on their way from global to shared memory, in vectors of type Vector, of which rows are multiples and at
 // multiples.
 template <class Vector>
 class MmaStream {
@@ -38,9 +38,9 @@ class MmaStream {
     static_assert(kMmaRowBytes % kVector == 0 && kRest * kMmaRows <= 32);
 
   public:
-    // The part `part` of rows, and where it goes.
-    SIMT_DEVICE MmaStream(const MmaRows& rows, unsigned part, int bytes, char* shared)
-        : from_(rows.first + kMmaRowBytes * part), left_(bytes - static_cast<int>(kMmaRowBytes * part)) {
+    // The k-tile `k_tile` of rows, and where it goes.
+    SIMT_DEVICE MmaStream(const MmaRows& rows, unsigned k_tile, int bytes, char* shared)
+        : from_(rows.first + kMmaRowBytes * k_tile), left_(bytes - static_cast<int>(kMmaRowBytes * k_tile)) {
         using namespace simt;
         const unsigned row = lane() / kLanes, column = kVector * (lane() % kLanes);
         const unsigned row_of_rest = lane() / kRest, column_of_rest = kVector * (kWhole + lane() % kRest);
@@ -52,9 +52,9 @@ class MmaStream {
         to_rest_ = shared + kMmaRowBytes * row_of_rest + column_of_rest;
         load();
     }
-    // Bytes from the beginning of the part to the end of a row.
+    // Bytes from the beginning of the k-tile to the end of a row.
     SIMT_DEVICE int left() const { return left_; }
-    // Writes the part, row after row; other lanes' bytes are there after sync_warp().
+    // Writes the k-tile, row after row; other lanes' bytes are there after sync_warp().
     SIMT_DEVICE void store() const {
         SIMT_UNROLL
         for (unsigned i = 0; i < kSteps; ++i) {
@@ -66,16 +66,16 @@ class MmaStream {
         }
         if (has_rest()) *reinterpret_cast<Vector*>(to_rest_) = vector_of_rest_;
     }
-    // The part that is `parts` further, if there is one.
-    SIMT_DEVICE void next(unsigned parts) {
-        left_ -= static_cast<int>(kMmaRowBytes * parts);
+    // The k-tile that is `k_tiles` further, if there is one.
+    SIMT_DEVICE void next(unsigned k_tiles) {
+        left_ -= static_cast<int>(kMmaRowBytes * k_tiles);
         if (left_ <= 0) return;
-        from_ += kMmaRowBytes * parts;
+        from_ += kMmaRowBytes * k_tiles;
         load();
     }
 
   private:
-    // Rows of whole parts only are multiples of 16 bytes; the last part of others is a block.
+    // Rows of whole k-tiles only are multiples of 16 bytes; the last k-tile of others is a block.
     SIMT_DEVICE bool of_row(unsigned vector) const {
         return kVector == 16 || static_cast<int>(kVector * vector) < left_;
     }
@@ -112,7 +112,7 @@ class MmaLevels {
     static_assert(sub_block_bits::is_sum_table(kLevels, formats::kIq4Values, 0));
 
   public:
-    // Of parts in `shared`.
+    // Of k-tiles in `shared`.
     SIMT_DEVICE MmaLevels(const char* shared) {
         const unsigned group = simt::lane() / 4, pair = simt::lane() % 4, odd = pair % 2;
         head_ = shared + kMmaRowBytes * group;
@@ -126,8 +126,8 @@ class MmaLevels {
         six_bits_ = kept(0x3F);
         scale_shift_ = 0x100000u >> 4 * pair;
     }
-    // Adds the products of rows g and g + 8 of the block that is `at` bytes from the part's beginning, the lane's share
-    // of them.
+    // Adds the products of rows g and g + 8 of the block that is `at` bytes from the k-tile's beginning, the lane's
+    // share of them.
     SIMT_DEVICE void add(unsigned at, const MmaActivations& x, float (&sums)[2]) const {
         using namespace simt;
         int products[2][4] = {};  // of groups 2 t and 2 t + 1
@@ -192,7 +192,7 @@ class MmaLevels {
 };
 
 // The products of rows, of each lane its share of those of rows g and g + 8. Of warps kMatmulWarps in number, each
-// calls it with its memory, `shared`, of kMmaPartBytes.
+// calls it with its memory, `shared`, of kMmaKTileBytes.
 template <class Vector>
 SIMT_DEVICE void multiply_rows(const MmaRows& rows, int k, const char* activations, char* shared, float (&sums)[2]) {
     using namespace simt;
@@ -226,14 +226,14 @@ SIMT_DEVICE void multiply_rows(const MmaRows& rows, int k, const char* activatio
         stream.next(kMatmulWarps);
         levels.add(0, x[0], sums);
         if (two) levels.add(sizeof(formats::BlockIq4Xs), x[1], sums);
-        sync_warp();  // the part has been read
+        sync_warp();  // the k-tile has been read
         codes += 512 * kMatmulWarps;
         scales += 64 * kMatmulWarps;
     } while (stream.left() > 0);
 }
 
 SIMT_DEVICE char* memory_of_warp(simt::UInt4* shared) {
-    return reinterpret_cast<char*>(shared) + simt::warp() * kMmaPartBytes;
+    return reinterpret_cast<char*>(shared) + simt::warp() * kMmaKTileBytes;
 }
 
 // The sum of row i over lanes and warps, in thread i of the block, all of which call it. `shared`: the memory of all
@@ -248,7 +248,7 @@ SIMT_DEVICE float sum_of_row(const float (&sums)[2], simt::UInt4* shared) {
     float sum = 0;
     SIMT_UNROLL
     for (unsigned w = 0; w < kMatmulWarps; ++w) {
-        const auto of_lanes = reinterpret_cast<const Float4*>(shared)[kMmaPartBytes / 16 * w + thread_index().x];
+        const auto of_lanes = reinterpret_cast<const Float4*>(shared)[kMmaKTileBytes / 16 * w + thread_index().x];
         sum += of_lanes.x + of_lanes.y + (of_lanes.z + of_lanes.w);
     }
     return sum;
@@ -258,7 +258,7 @@ SIMT_DEVICE float sum_of_row(const float (&sums)[2], simt::UInt4* shared) {
 template <class Vector>
 SIMT_DEVICE void multiply_row_mma(const Matmul& a) {
     using namespace simt;
-    SIMT_SHARED(UInt4, parts, kMatmulWarps * kMmaPartBytes / 16);
+    SIMT_SHARED(UInt4, k_tiles, kMatmulWarps * kMmaKTileBytes / 16);
     const RowRange range = actual_rows(a.rows);
     const unsigned output = block_index().x * kMmaRows, row = block_index().y, batch = block_index().z;
     if (static_cast<int>(row) >= range.end - range.begin) return;
@@ -268,8 +268,8 @@ SIMT_DEVICE void multiply_row_mma(const Matmul& a) {
                            static_cast<uint32_t>(a.weight_row), count},
                           a.k,
                           at<char>(a.activations, (row * static_cast<unsigned>(a.batch) + batch) * a.activation_bytes),
-                          memory_of_warp(parts), sums);
-    const float sum = sum_of_row(sums, parts);
+                          memory_of_warp(k_tiles), sums);
+    const float sum = sum_of_row(sums, k_tiles);
     const unsigned mine = thread_index().x;
     if (mine < kMmaRows && mine < count)
         at<float>(a.y, (static_cast<unsigned>(range.begin) + row) * a.y_row + batch * a.y_batch)[output + mine] = sum;
@@ -279,7 +279,7 @@ SIMT_DEVICE void multiply_row_mma(const Matmul& a) {
 template <class Vector>
 SIMT_DEVICE void multiply_row_by_id_mma(const MatmulId& m) {
     using namespace simt;
-    SIMT_SHARED(UInt4, parts, kMatmulWarps * kMmaPartBytes / 16);
+    SIMT_SHARED(UInt4, k_tiles, kMatmulWarps * kMmaKTileBytes / 16);
     const Matmul& a = m.matmul;
     const RowRange range = actual_rows(a.rows);
     const unsigned output = block_index().x * kMmaRows, row = block_index().y, slot = block_index().z;
@@ -291,11 +291,11 @@ SIMT_DEVICE void multiply_row_by_id_mma(const MatmulId& m) {
         const unsigned stored = row * static_cast<unsigned>(a.batch) + slot % static_cast<unsigned>(a.batch);
         multiply_rows<Vector>({at<char>(a.weight, output * a.weight_row + static_cast<unsigned>(id) * a.weight_batch),
                                static_cast<uint32_t>(a.weight_row), count},
-                              a.k, at<char>(a.activations, stored * a.activation_bytes), memory_of_warp(parts), sums);
+                              a.k, at<char>(a.activations, stored * a.activation_bytes), memory_of_warp(k_tiles), sums);
     } else if (id != -1) {
         sums[0] = sums[1] = bits_as<float>(0x7FFFFFFFu);
     }
-    const float sum = sum_of_row(sums, parts);
+    const float sum = sum_of_row(sums, k_tiles);
     const unsigned mine = thread_index().x;
     if (mine < kMmaRows && mine < count) at<float>(a.y, of_all * a.y_row + slot * a.y_batch)[output + mine] = sum;
 }

@@ -19,8 +19,8 @@ SIMT_DEVICE int expert_of_slot(const Chosen& c, int row, int slot) {
 template <int kType>
 SIMT_DEVICE void multiply_gate_up(const GateUp& a) {
     using namespace simt;
-    constexpr int kVectors = kPartVectors<kType, 1>;
-    SIMT_SHARED(UInt4, parts, kGateUpWarps * kVectors);
+    constexpr int kVectors = kKTileVectors<kType, 1>;
+    SIMT_SHARED(UInt4, k_tiles, kGateUpWarps * kVectors);
     SIMT_SHARED(float, hidden, 64);
     const RowRange range = actual_rows(a.rows);
     const int block = static_cast<int>(block_index().x), slot = static_cast<int>(block_index().z);
@@ -35,7 +35,7 @@ SIMT_DEVICE void multiply_gate_up(const GateUp& a) {
             const char* weight = i < 32 ? at<char>(a.gate, output * a.gate_row + expert * a.gate_expert)
                                         : at<char>(a.up, output * a.up_row + expert * a.up_expert);
             float product[1] = {0};
-            add_products<kType>(weight, a.k, x, product, parts + w * kVectors);
+            add_products<kType>(weight, a.k, x, product, k_tiles + w * kVectors);
             const float sum = warp_sum(product[0]);
             if (lane() == 0) hidden[i] = sum;
         }
@@ -54,8 +54,8 @@ SIMT_DEVICE void multiply_gate_up(const GateUp& a) {
 template <int kType>
 SIMT_DEVICE void multiply_down(const Down& a) {
     using namespace simt;
-    constexpr int kVectors = kPartVectors<kType, 1>;
-    SIMT_SHARED(UInt4, parts, kDownWarps * kVectors);
+    constexpr int kVectors = kKTileVectors<kType, 1>;
+    SIMT_SHARED(UInt4, k_tiles, kDownWarps * kVectors);
     const RowRange range = actual_rows(a.rows);
     const int output = static_cast<int>(block_index().x) * kDownWarps + static_cast<int>(warp());
     if (output >= a.n) return;
@@ -73,7 +73,7 @@ SIMT_DEVICE void multiply_down(const Down& a) {
                 at<char>(a.hidden, (static_cast<int64_t>(row) * a.chosen.slots + slot) * a.hidden_row), a.k)};
             float product[1] = {0};
             add_products<kType>(at<char>(a.weight, output * a.weight_row + expert * a.weight_expert), a.k, x, product,
-                                parts + warp() * kVectors);
+                                k_tiles + warp() * kVectors);
             const float factor =
                 a.factors ? *at<float>(a.factors, (range.begin + row) * a.factors_row + slot * a.factors_slot) : 1.f;
             sum = fmaf(factor, warp_sum(product[0]), sum);

@@ -5,11 +5,11 @@
 #include "../past_caches.hpp"
 #include "ahead.hpp"
 #include "asking.hpp"
+#include "cached_rows.hpp"
 #include "expand.hpp"
 #include "few_lanes.hpp"
 #include "load.hpp"
 #include "merge.hpp"
-#include "part.hpp"
 #include "write.hpp"
 
 #include <tessera/cpu/exponential.hpp>
@@ -296,8 +296,8 @@ class Run {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
         const char* rows[kStrip];
         operands_.find_rows(operands_.k, s, first, tokens, rows);
-        const Part keys(operands_, operands_.k, s, key, shape_.key);
-        const Part values(operands_, operands_.values(), s, key, shape_.value);
+        const CachedRows keys(operands_, operands_.k, s, key, shape_.key);
+        const CachedRows values(operands_, operands_.values(), s, key, shape_.value);
         const int key_lines = keys.lines(kStrip, (kStrip + shape_.padded_value()) / kRows);
         const int value_lines = values.lines(kRows, 1);
         begin_asking(s, key, panel, first, keys, values);
@@ -335,8 +335,8 @@ class Run {
     // Values are not the first part of keys.
     bool values_apart() const noexcept { return problem_.variant == Variant::kPlain; }
 
-    void begin_asking(const Slice& s, int key, const Panel<Arithmetic>& panel, int32_t first, const Part& keys,
-                      const Part& values) noexcept {
+    void begin_asking(const Slice& s, int key, const Panel<Arithmetic>& panel, int32_t first, const CachedRows& keys,
+                      const CachedRows& values) noexcept {
         const int64_t source = int64_t{s.sequence} * problem_.key_units + key;
         const int32_t end = panel.limits[kPanel - 1] + 1;
         ahead_.begin(source, first, end, keys.bytes());
@@ -406,8 +406,8 @@ class Run {
             queries[i] = operands_.q.floats(operands_.head_of(key, i), operands_.row_of(s, i));
         const View& k = operands_.k;
         const View& v = operands_.values();
-        const Part keys(operands_, k, s, key, shape_.key);
-        const Part values(operands_, v, s, key, shape_.value);
+        const CachedRows keys(operands_, k, s, key, shape_.key);
+        const CachedRows values(operands_, v, s, key, shape_.value);
         const int key_lines = keys.lines(Few::kStep, Few::column_groups(lanes, shape_.value));
         const int value_lines = values.lines(1, 1);
         begin_asking(s, key, panel, first, keys, values);

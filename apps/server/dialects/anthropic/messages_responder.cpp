@@ -51,10 +51,10 @@ std::string MessagesResponder::progress_json(std::string_view) {
     return R"({"type":"ping"})";
 }
 
-void MessagesResponder::enter(text::ReplyPart part, const Call* call) {
-    if (block_ == part && !call) return;
+void MessagesResponder::enter(text::ReplyKind kind, const Call* call) {
+    if (block_ == kind && !call) return;
     leave();
-    block_ = part;
+    block_ = kind;
     std::string out;
     text::JsonWriter json(out);
     json.begin_object().member("type", "content_block_start").member("index", blocks_);
@@ -62,7 +62,7 @@ void MessagesResponder::enter(text::ReplyPart part, const Call* call) {
     if (call) {
         json.member("type", "tool_use").member("id", call->id).member("name", call->name);
         json.key("input").begin_object().end_object();
-    } else if (part == text::ReplyPart::kReasoning) {
+    } else if (kind == text::ReplyKind::kReasoning) {
         json.member("type", "thinking").member("thinking", "").member("signature", "");
     } else {
         json.member("type", "text").member("text", "");
@@ -81,16 +81,16 @@ void MessagesResponder::leave() {
 }
 
 void MessagesResponder::send_part(size_t index, const text::ReplyEvent& event, std::string_view) {
-    using enum text::ReplyPart;
-    if (event.part == kToolCall) return enter(kToolArguments, &choice(index).calls.back());
-    if (event.part != kToolArguments) enter(event.part, nullptr);
+    using enum text::ReplyKind;
+    if (event.kind == kToolCall) return enter(kToolArguments, &choice(index).calls.back());
+    if (event.kind != kToolArguments) enter(event.kind, nullptr);
     if (event.text.empty()) return;
     std::string out;
     text::JsonWriter json(out);
     json.begin_object().member("type", "content_block_delta").member("index", blocks_).key("delta").begin_object();
-    if (event.part == kReasoning)
+    if (event.kind == kReasoning)
         json.member("type", "thinking_delta").member("thinking", event.text);
-    else if (event.part == kContent)
+    else if (event.kind == kContent)
         json.member("type", "text_delta").member("text", event.text);
     else
         json.member("type", "input_json_delta").member("partial_json", event.text);

@@ -30,11 +30,11 @@ class MessagesResponder final : public ChatResponder {
     void write_stop(text::JsonWriter& json, const Choice& choice) const;
     void write_usage(text::JsonWriter& json) const;
     // Ends the block that was begun, if it is another, and begins one of this kind.
-    void enter(text::ReplyPart part, const Call* call);
+    void enter(text::ReplyKind kind, const Call* call);
     void leave();
 
     // Of a stream: the block that was begun, and how many were before.
-    std::optional<text::ReplyPart> block_;
+    std::optional<text::ReplyKind> block_;
     size_t blocks_ = 0;
 };
 

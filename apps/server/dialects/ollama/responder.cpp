@@ -62,8 +62,8 @@ std::string OllamaChatResponder::progress_json(std::string_view) {
 }
 
 void OllamaChatResponder::send_part(size_t, const text::ReplyEvent& event, std::string_view) {
-    const bool reasoning = event.part == text::ReplyPart::kReasoning;
-    if (event.text.empty() || (!reasoning && event.part != text::ReplyPart::kContent)) return;
+    const bool reasoning = event.kind == text::ReplyKind::kReasoning;
+    if (event.text.empty() || (!reasoning && event.kind != text::ReplyKind::kContent)) return;
     std::string out;
     text::JsonWriter json(out);
     write_part(json, reasoning ? std::string_view() : event.text, reasoning ? event.text : std::string_view(), false,

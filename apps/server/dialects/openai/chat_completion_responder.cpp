@@ -62,20 +62,20 @@ void ChatCompletionResponder::send_part(size_t index, const text::ReplyEvent& ev
     std::string delta;
     text::JsonWriter json(delta);
     json.begin_object();
-    switch (event.part) {
-        case text::ReplyPart::kReasoning:
+    switch (event.kind) {
+        case text::ReplyKind::kReasoning:
             json.member("reasoning_content", event.text);
             break;
-        case text::ReplyPart::kContent:
+        case text::ReplyKind::kContent:
             json.member("content", event.text);
             break;
-        case text::ReplyPart::kToolCall:
+        case text::ReplyKind::kToolCall:
             json.key("tool_calls").begin_list().begin_object();
             json.member("index", event.call).member("id", choice(index).calls.back().id).member("type", "function");
             json.key("function").begin_object().member("name", event.text).member("arguments", "").end_object();
             json.end_object().end_list();
             break;
-        case text::ReplyPart::kToolArguments:
+        case text::ReplyKind::kToolArguments:
             json.key("tool_calls").begin_list().begin_object().member("index", event.call);
             json.key("function").begin_object().member("arguments", event.text).end_object();
             json.end_object().end_list();

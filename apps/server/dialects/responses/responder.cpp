@@ -11,9 +11,9 @@ constexpr std::string_view kInProgress = "in_progress", kCompleted = "completed"
 
 }  // namespace
 
-ResponsesResponder::Item ResponsesResponder::item_of(text::ReplyPart part, const Call* call) {
-    if (call) return {text::ReplyPart::kToolArguments, new_id("fc"), call->arguments, call->id, call->name};
-    return {part, new_id(part == text::ReplyPart::kReasoning ? "rs" : "msg"), {}, {}, {}};
+ResponsesResponder::Item ResponsesResponder::item_of(text::ReplyKind kind, const Call* call) {
+    if (call) return {text::ReplyKind::kToolArguments, new_id("fc"), call->arguments, call->id, call->name};
+    return {kind, new_id(kind == text::ReplyKind::kReasoning ? "rs" : "msg"), {}, {}, {}};
 }
 
 template <typename Fill>
@@ -73,7 +73,7 @@ void ResponsesResponder::write_finished(text::JsonWriter& json) {
 
 void ResponsesResponder::write_part(text::JsonWriter& json, const Item& item) const {
     json.begin_object();
-    if (item.part == text::ReplyPart::kReasoning) {
+    if (item.kind == text::ReplyKind::kReasoning) {
         json.member("type", "reasoning_text").member("text", item.text);
     } else {
         json.member("type", "output_text").member("text", item.text);
@@ -85,12 +85,12 @@ void ResponsesResponder::write_part(text::JsonWriter& json, const Item& item) co
 void ResponsesResponder::write_item(text::JsonWriter& json, const Item& item, std::string_view status) const {
     const bool begun = status == kInProgress;
     json.begin_object().member("id", item.id).member("status", status);
-    if (item.part == text::ReplyPart::kToolArguments) {
+    if (item.kind == text::ReplyKind::kToolArguments) {
         json.member("type", "function_call").member("call_id", item.call_id).member("name", item.name);
         json.member("arguments", begun ? std::string_view() : std::string_view(item.text)).end_object();
         return;
     }
-    if (item.part == text::ReplyPart::kReasoning) {
+    if (item.kind == text::ReplyKind::kReasoning) {
         json.member("type", "reasoning").key("summary").begin_list().end_list().key("encrypted_content");
         if (chat().returns_reasoning && !begun)
             json.value(std::string(kReturnedReasoning) + item.text);
@@ -122,7 +122,7 @@ void ResponsesResponder::enter(Item item) {
         json.member("output_index", output_.size());
         write_item(json.key("item"), *item_, kInProgress);
     });
-    if (item_->part == text::ReplyPart::kToolArguments) return;
+    if (item_->kind == text::ReplyKind::kToolArguments) return;
     send_event("response.content_part.added", [&](text::JsonWriter& json) {
         json.member("item_id", item_->id).member("output_index", output_.size()).member("content_index", 0);
         write_part(json.key("part"), *item_);
@@ -136,13 +136,13 @@ void ResponsesResponder::leave(std::string_view status) {
     const auto place = [&](text::JsonWriter& json) {
         json.member("item_id", item.id).member("output_index", output_.size());
     };
-    if (item.part == text::ReplyPart::kToolArguments) {
+    if (item.kind == text::ReplyKind::kToolArguments) {
         send_event("response.function_call_arguments.done", [&](text::JsonWriter& json) {
             place(json);
             json.member("name", item.name).member("arguments", item.text);
         });
     } else {
-        const bool reasoning = item.part == text::ReplyPart::kReasoning;
+        const bool reasoning = item.kind == text::ReplyKind::kReasoning;
         send_event(reasoning ? "response.reasoning_text.done" : "response.output_text.done",
                    [&](text::JsonWriter& json) {
                        place(json);
@@ -164,25 +164,25 @@ void ResponsesResponder::leave(std::string_view status) {
 }
 
 void ResponsesResponder::send_part(size_t index, const text::ReplyEvent& event, std::string_view) {
-    using enum text::ReplyPart;
-    if (event.part == kToolCall) return enter(item_of(event.part, &choice(index).calls.back()));
+    using enum text::ReplyKind;
+    if (event.kind == kToolCall) return enter(item_of(event.kind, &choice(index).calls.back()));
     if (event.text.empty()) return;
-    if (event.part != kToolArguments && (!item_ || item_->part != event.part)) enter(item_of(event.part, nullptr));
+    if (event.kind != kToolArguments && (!item_ || item_->kind != event.kind)) enter(item_of(event.kind, nullptr));
     item_->text += event.text;
-    const bool content = event.part == kContent;
+    const bool content = event.kind == kContent;
     const std::string_view type = content                    ? "response.output_text.delta"
-                                  : event.part == kReasoning ? "response.reasoning_text.delta"
+                                  : event.kind == kReasoning ? "response.reasoning_text.delta"
                                                              : "response.function_call_arguments.delta";
     send_event(type, [&](text::JsonWriter& json) {
         json.member("item_id", item_->id).member("output_index", output_.size());
-        if (event.part != kToolArguments) json.member("content_index", 0);
+        if (event.kind != kToolArguments) json.member("content_index", 0);
         json.member("delta", event.text);
         if (content) json.key("logprobs").begin_list().end_list();
     });
 }
 
 void ResponsesResponder::send_finish(size_t, const session::Answer&) {
-    if (!item_ && output_.empty()) enter(item_of(text::ReplyPart::kContent, nullptr));
+    if (!item_ && output_.empty()) enter(item_of(text::ReplyKind::kContent, nullptr));
     leave(choice(0).length() ? kIncomplete : kCompleted);
 }
 
@@ -200,13 +200,13 @@ void ResponsesResponder::send_error(const ApiError& error) {
 std::string ResponsesResponder::whole() {
     const Choice& told = choice(0);
     std::vector<Item> items;
-    const auto add = [&](text::ReplyPart part, const std::string& text) {
-        items.push_back(item_of(part, nullptr));
+    const auto add = [&](text::ReplyKind kind, const std::string& text) {
+        items.push_back(item_of(kind, nullptr));
         items.back().text = text;
     };
-    if (!told.reasoning.empty()) add(text::ReplyPart::kReasoning, told.reasoning);
-    if (!told.content.empty() || (items.empty() && told.calls.empty())) add(text::ReplyPart::kContent, told.content);
-    for (const Call& call : told.calls) items.push_back(item_of(text::ReplyPart::kToolArguments, &call));
+    if (!told.reasoning.empty()) add(text::ReplyKind::kReasoning, told.reasoning);
+    if (!told.content.empty() || (items.empty() && told.calls.empty())) add(text::ReplyKind::kContent, told.content);
+    for (const Call& call : told.calls) items.push_back(item_of(text::ReplyKind::kToolArguments, &call));
     for (size_t i = 0; i < items.size(); ++i) {
         std::string written;
         text::JsonWriter item_json(written);

@@ -21,7 +21,7 @@ class ResponsesResponder final : public ChatResponder {
   private:
     // Of the output: reasoning, a message, or a call with its number.
     struct Item {
-        text::ReplyPart part = text::ReplyPart::kContent;  // kToolArguments: a call
+        text::ReplyKind kind = text::ReplyKind::kContent;  // kToolArguments: a call
         std::string id;
         std::string text;  // or arguments
         std::string call_id, name;
@@ -35,7 +35,7 @@ class ResponsesResponder final : public ChatResponder {
     void send_error(const ApiError& error) override;
     std::string whole() override;
 
-    static Item item_of(text::ReplyPart part, const Call* call);
+    static Item item_of(text::ReplyKind kind, const Call* call);
     // One event of the stream that has begun. `fill` writes its members behind the type and the number.
     template <typename Fill>
     void write_event(std::string_view type, const Fill& fill);

@@ -11,9 +11,9 @@
 namespace tessera::x86::attention {
 
 // `elements` of each row of a cache, those of key `key`, in the tokens of a slice.
-class Part {
+class CachedRows {
   public:
-    Part(const Operands& operands, const View& cache, const Slice& s, int key, int elements) noexcept
+    CachedRows(const Operands& operands, const View& cache, const Slice& s, int key, int elements) noexcept
         : operands_(operands), cache_(cache), slice_(s) {
         const FormatSize size = format_size(cache.tensor->type);
         begin_ = size.prefix + int64_t{key} * elements / size.elements * size.bytes;
@@ -23,9 +23,9 @@ class Part {
         return operands_.row_of_token(cache_, slice_, token) + begin_;
     }
     int64_t bytes() const noexcept { return bytes_; }
-    // Whether the parts of a page lie one after the other.
+    // Whether those of a page lie one after the other.
     bool contiguous() const noexcept { return cache_.tensor->strides[1] == bytes_; }
-    // Cache lines of `rows` parts, if they are asked for in so many steps.
+    // Cache lines of `rows` of them, if they are asked for in so many steps.
     int lines(int rows, int steps) const noexcept { return static_cast<int>((bytes_ / 64 + 1) * rows / steps) + 1; }
 
   private:

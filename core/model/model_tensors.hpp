@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-enum class TensorPart : uint8_t {
+enum class ModelTensor : uint8_t {
     kTokenEmbeddings,
     kRopeFactors,
     kRopeFactorsShort,
@@ -64,14 +64,14 @@ enum class TensorPart : uint8_t {
     kSharedGate,
     kPostFeedForwardNorm,
 };
-inline constexpr size_t kTensorParts = static_cast<size_t>(TensorPart::kPostFeedForwardNorm) + 1;
+inline constexpr size_t kModelTensors = static_cast<size_t>(ModelTensor::kPostFeedForwardNorm) + 1;
 
 struct TensorName {
-    std::string_view name;        // of a layer's part: after "blk.N."
+    std::string_view name;        // of a layer's tensor: after "blk.N."
     std::string_view other = {};  // that some converters write in its place
     bool in_layer = true;
 };
-const TensorName& tensor_name(TensorPart part) noexcept;
+const TensorName& tensor_name(ModelTensor which) noexcept;
 
 // "blk.3.attn_q.weight".
 std::string in_layer(int64_t layer, std::string_view name);

@@ -1,12 +1,12 @@
-#include "core/model/tensor_parts.hpp"
+#include "core/model/model_tensors.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
 namespace tessera {
 namespace {
 
-// In the order of TensorPart.
-constexpr std::array<TensorName, kTensorParts> kNames = {{
+// In the order of ModelTensor.
+constexpr std::array<TensorName, kModelTensors> kNames = {{
     {"token_embd.weight", "", false},
     {"rope_freqs.weight", "", false},
     {"rope_factors_short.weight", "", false},
@@ -65,8 +65,8 @@ static_assert(kNames.back().name == "post_ffw_norm.weight");
 
 }  // namespace
 
-const TensorName& tensor_name(TensorPart part) noexcept {
-    return kNames[static_cast<size_t>(part)];
+const TensorName& tensor_name(ModelTensor which) noexcept {
+    return kNames[static_cast<size_t>(which)];
 }
 
 std::string in_layer(int64_t layer, std::string_view name) {
