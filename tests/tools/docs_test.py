@@ -57,6 +57,21 @@ def broken(root):
     return found
 
 
+class Architecture(unittest.TestCase):
+    TEXT = (SOURCE / "docs" / "architecture.md").read_text()
+
+    def test_parts_are_short(self):
+        parts = self.TEXT.split("\n## Parts\n")[1].split("\n## ")[0].strip().split("\n\n")
+        self.assertGreater(len(parts), 10)
+        self.assertEqual([part for part in parts if len(part.split()) > 80], [])
+
+    def test_the_glossary_says_once_what_a_word_means(self):
+        rows = re.findall(r"^\| (?!---|word )(.*?) \|", self.TEXT.split("\n## Glossary\n")[1], re.M)
+        words = [word for row in rows for word in row.split(", ")]
+        self.assertEqual(sorted(words), sorted(set(words)))
+        self.assertTrue(30 <= len(rows) <= 40, len(rows))
+
+
 class Documents(unittest.TestCase):
     def test_all_that_they_name_exists(self):
         self.assertEqual(broken(SOURCE), [])
