@@ -86,6 +86,15 @@ void set_effort(std::string_view effort, const Fields& fields, std::string_view 
 text::ChatTool function_tool(std::string_view name, std::string_view description,
                              const boost::json::object& parameters);
 
+// The tools of the field tools, which `table` is of: of the type `type` all of them, or of none where `needs_type` is
+// false, with the JSON schema of their parameters as `schema`. Throws ApiError(400), for other types with what they
+// are: tools that the API's own servers run.
+std::vector<text::ChatTool> read_own_tools(const Fields& fields, const FieldTable& table, std::string_view type,
+                                           bool needs_type, std::string_view schema);
+
+// Puts a text, if there is any, on a line of its own.
+void append_line(std::string& to, std::string_view text);
+
 // Sets the tools that are described and the calls that are asked for, of the field tool_choice. Throws ApiError(400)
 // for a choice of what is not there.
 void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& conversation);

@@ -48,13 +48,6 @@ std::string text_of(const json::object& block, const std::string& path, const Fi
     return std::string(*given);
 }
 
-// Texts stand on lines of their own.
-void append(std::string& to, std::string_view text) {
-    if (text.empty()) return;
-    if (!to.empty()) to += '\n';
-    to += text;
-}
-
 // Calls `read` for each block with its path; for a text alone, with that.
 template <typename Text, typename Block>
 void each_block(const Fields& fields, std::string_view name, const Text& of_text, const Block& of_block) {
@@ -72,7 +65,7 @@ std::string system_text(const Fields& fields) {
         fields, "system", [&](std::string_view given) { text = without_billing(given); },
         [&](const json::object& block, const std::string& path) {
             if (const std::string_view type = type_of(block, path); type != "text") refuse_type(type, path);
-            append(text, without_billing(text_of(block, path, system_part_table())));
+            append_line(text, without_billing(text_of(block, path, system_part_table())));
         });
     return text;
 }
@@ -87,7 +80,7 @@ text::ChatMessage result_of(const json::object& block, const std::string& path) 
         fields, "content", [&](std::string_view given) { message.content = given; },
         [&](const json::object& part, const std::string& where) {
             if (const std::string_view type = type_of(part, where); type != "text") refuse_type(type, where);
-            append(message.content, text_of(part, where, text_table()));
+            append_line(message.content, text_of(part, where, text_table()));
         });
     fields.check_read();
     return message;
@@ -110,8 +103,8 @@ void add(std::vector<text::ChatMessage>& messages, text::ChatMessage message) {
         return;
     }
     text::ChatMessage& last = messages.back();
-    append(last.content, message.content);
-    append(last.reasoning, message.reasoning);
+    append_line(last.content, message.content);
+    append_line(last.reasoning, message.reasoning);
     for (text::ToolCall& call : message.tool_calls) last.tool_calls.push_back(std::move(call));
 }
 
@@ -123,7 +116,7 @@ void read_user(const Fields& fields, std::string_view role, std::vector<text::Ch
         [&](const json::object& block, const std::string& path) {
             const std::string_view type = type_of(block, path);
             if (type == "text") {
-                append(message.content, text_of(block, path, text_table()));
+                append_line(message.content, text_of(block, path, text_table()));
             } else if (type == "tool_result" && role == "user") {
                 if (!message.content.empty()) add(messages, std::exchange(message, {std::string(role), {}}));
                 messages.push_back(result_of(block, path));
@@ -172,27 +165,6 @@ void read_message(const json::object& object, const std::string& path, std::vect
     else
         read_user(fields, *role, messages);
     fields.check_read();
-}
-
-std::vector<text::ChatTool> read_tools(const Fields& fields) {
-    std::vector<text::ChatTool> tools;
-    each_object(fields, "tools", kMaximumTools, [&](const json::object& object, const std::string& path) {
-        // Before other fields are looked at, which tools of other types have of their own.
-        if (const json::value* const type = object.if_contains("type"); type && !type->is_null() && *type != "custom")
-            throw ApiError(400,
-                           fmt::format("{}: tools of type {} are not offered: no server runs them here; functions of "
-                                       "the client's own are",
-                                       path, shown(*type)),
-                           path, "not_supported");
-        const Fields tool(object, tool_table(), path);
-        tool.text("type");
-        const auto name = tool.text("name");
-        if (!name || name->empty()) tool.reject("name", "the name of a function");
-        const json::object* const schema = tool.object("input_schema");
-        tools.push_back(function_tool(*name, tool.text("description").value_or(""), schema ? *schema : json::object()));
-        tool.check_read();
-    });
-    return tools;
 }
 
 void read_tool_choice(const Fields& fields, Conversation& conversation) {
@@ -265,7 +237,7 @@ ReadConversation read_conversation(const Fields& fields, const ModelText& model)
     each_message(fields, [&](const json::object& message, const std::string& path) {
         read_message(message, path, conversation.messages);
     });
-    conversation.options.tools = read_tools(fields);
+    conversation.options.tools = read_own_tools(fields, tool_table(), "custom", false, "input_schema");
     read_tool_choice(fields, conversation);
     read.reasons = read_thinking(fields, model, conversation.options);
     read_output(fields, model, conversation);

@@ -31,10 +31,7 @@ std::string texts_of(const Fields& fields, std::string_view name, const FieldTab
     if (given->is_string()) return std::string(given->get_string());
     if (!given->is_array()) fields.reject(name, kTexts);
     std::string text;
-    const json::array* const parts = fields.array(name, kMaximumParts);
-    for (size_t i = 0; i < parts->size(); ++i) {
-        const std::string path = fmt::format("{}[{}]", fields.path(name), i);
-        const json::object& object = object_at((*parts)[i], path);
+    each_object(fields, name, kMaximumParts, [&](const json::object& object, const std::string& path) {
         const std::string type = type_of(object);
         if (std::ranges::find(types, type) == types.end())
             throw ApiError(400,
@@ -47,18 +44,12 @@ std::string texts_of(const Fields& fields, std::string_view name, const FieldTab
         if (!part_text) part.reject("text", "a text");
         text += *part_text;
         part.check_read();
-    }
+    });
     return text;
 }
 
 std::string content_of(const Fields& fields, std::string_view name) {
     return texts_of(fields, name, part_table(), {"input_text", "output_text", "text"});
-}
-
-// Texts stand on lines of their own.
-void append(std::string& to, std::string_view text) {
-    if (!to.empty() && !text.empty()) to += '\n';
-    to += text;
 }
 
 // Makes messages of items, one after the other.
@@ -101,10 +92,10 @@ class Messages {
         item.check_read();
         const bool begins = all_.size() == 1 && all_.back().role == "system";
         if (*role == "assistant") {
-            append(assistant().content, content);
+            append_line(assistant().content, content);
         } else if (*role != "user" && begins) {
             // Many templates have room for one, at the beginning.
-            append(all_.back().content, content);
+            append_line(all_.back().content, content);
         } else {
             all_.push_back({*role == "user" ? "user" : "system", std::move(content)});
         }
@@ -144,7 +135,7 @@ class Messages {
         if (reasoning.empty() && returned.starts_with(kReturnedReasoning))
             reasoning = returned.substr(kReturnedReasoning.size());
         item.check_read();
-        if (!reasoning.empty()) append(assistant().reasoning, reasoning);
+        if (!reasoning.empty()) append_line(assistant().reasoning, reasoning);
     }
 
     std::vector<text::ChatMessage> all_;
@@ -162,11 +153,8 @@ std::vector<text::ChatMessage> read_input(const Fields& fields, std::string_view
         return all;
     }
     if (!input->is_array()) fields.reject("input", "a text, or a list of items");
-    const json::array* const items = fields.array("input", kMaximumMessages);
-    for (size_t i = 0; i < items->size(); ++i) {
-        const std::string path = fmt::format("input[{}]", i);
-        messages.add(object_at((*items)[i], path), path);
-    }
+    each_object(fields, "input", kMaximumMessages,
+                [&](const json::object& item, const std::string& path) { messages.add(item, path); });
     std::vector<text::ChatMessage> all = messages.take();
     if (all.empty()) fields.reject("input", "at least one message");
     return all;

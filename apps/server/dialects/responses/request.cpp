@@ -18,30 +18,6 @@ namespace json = boost::json;
 
 constexpr size_t kMaximumIncluded = 64;
 
-std::vector<text::ChatTool> read_tools(const Fields& fields) {
-    std::vector<text::ChatTool> tools;
-    const json::array* const given = fields.array("tools", kMaximumTools);
-    for (size_t i = 0; given && i < given->size(); ++i) {
-        const std::string path = fmt::format("tools[{}]", i);
-        const json::object& object = object_at((*given)[i], path);
-        // Before other fields are looked at, which tools of other types have of their own.
-        if (const json::value* const type = object.if_contains("type"); !type || *type != "function")
-            throw ApiError(400,
-                           fmt::format("{}: tools of type {} are not offered: no server runs them here; functions of "
-                                       "the client's own are",
-                                       path, type ? shown(*type) : "nothing"),
-                           path, "not_supported");
-        const Fields tool(object, tool_table(), path);
-        tool.text("type");
-        const auto name = tool.text("name");
-        if (!name || name->empty()) tool.reject("name", "the name of a function");
-        const json::object* const schema = tool.object("parameters");
-        tools.push_back(function_tool(*name, tool.text("description").value_or(""), schema ? *schema : json::object()));
-        tool.check_read();
-    }
-    return tools;
-}
-
 std::string named_function(const json::object& object, const std::string& path) {
     const Fields fields(object, named_tool_table(), path);
     if (fields.text("type") != "function") fields.reject("type", "function");
@@ -69,11 +45,9 @@ ToolChoice choice_of(const Fields& fields) {
     if (allowed.text("mode") != "required")
         allowed.refuse("mode", "of tools some of which may be called, one must be: give only those in tools");
     ToolChoice made{kNamed};
-    const json::array* const list = allowed.array("tools", kMaximumTools);
-    for (size_t i = 0; list && i < list->size(); ++i) {
-        const std::string place = fmt::format("{}[{}]", allowed.path("tools"), i);
-        made.names.push_back(named_function(object_at((*list)[i], place), place));
-    }
+    each_object(allowed, "tools", kMaximumTools, [&](const json::object& tool, const std::string& where) {
+        made.names.push_back(named_function(tool, where));
+    });
     if (made.names.empty()) allowed.reject("tools", "a list of at least one function");
     allowed.check_read();
     return made;
@@ -169,7 +143,7 @@ ChatRequest read_response(std::string_view body, const ModelText& model) {
     read.delivery.dialect = &kResponses;
     Conversation conversation{begin_conversation(model)};
     conversation.messages = read_input(fields, fields.text("instructions").value_or(""));
-    conversation.options.tools = read_tools(fields);
+    conversation.options.tools = read_own_tools(fields, tool_table(), "function", true, "parameters");
     ToolChoice choice = choice_of(fields);
     choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
     choose_tools(choice, fields, conversation);
