@@ -52,7 +52,6 @@ class ChatResponder : public Responder {
 
     const ChatDelivery& chat() const noexcept { return chat_; }
     Choice& choice(size_t index) noexcept { return choices_[index]; }
-    std::vector<Choice>& all_choices() noexcept { return choices_; }
 
   private:
     void take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings = {});

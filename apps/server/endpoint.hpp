@@ -1,5 +1,5 @@
-// The endpoints: a row each, with what it needs and how it is answered. The files of endpoints/ have them; the build
-// finds these and writes the list.
+// The endpoints: a row each, with what it needs and how it is answered. The files of endpoints/ and of dialects
+// have them; the build finds these and writes the list.
 #pragma once
 
 #include "apps/server/access_control.hpp"
@@ -60,7 +60,7 @@ struct Endpoint {
     const Dialect* dialect = &kOpenAi;        // of its errors
 };
 
-// The lists of all files of endpoints/.
+// The lists of all these files.
 std::span<const std::span<const Endpoint>> endpoints();
 
 // Of a path "/v1/models/{id}" the part that is named, without its escapes. The prefix of the settings is left out.
