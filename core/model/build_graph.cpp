@@ -79,6 +79,10 @@ Value GraphBuilder::layer(int64_t index, Value rows) {
 Value GraphBuilder::output(Value rows) {
     graph_.set_layer(static_cast<int>(description_.layers.size()));
     rows = norm(rows, ModelTensor::kOutputNorm);
+    if (limits_.hidden_states) {
+        graph_.set_output(kHidden, rows);
+        rows = reshape(rows, {description_.embedding, limits_.output_rows});
+    }
     const Value matrix =
         weights_.get(description_.tied_embeddings ? ModelTensor::kTokenEmbeddings : ModelTensor::kOutput);
     Value logits = graph_.add_one(TSR_OP_MATMUL, "output", {rows, matrix});
@@ -103,7 +107,8 @@ GraphInputs add_inputs(Graph& graph, const GraphLimits& limits) {
     inputs.positions = graph.input(kPositions, {TSR_TYPE_I32, {rows}, TSR_RANGE_ROWS});
     inputs.sequences = graph.input(kSequences, {TSR_TYPE_I32, {rows}, TSR_RANGE_ROWS});
     inputs.page_table = graph.input(kPageTable, {TSR_TYPE_I32, {limits.sequence_pages, limits.sequences}});
-    inputs.output_rows = graph.input(kOutputRows, {TSR_TYPE_I32, {limits.output_rows}, TSR_RANGE_OUTPUT_ROWS});
+    inputs.output_rows = graph.input(
+        kOutputRows, {TSR_TYPE_I32, {limits.hidden_states ? limits.rows : limits.output_rows}, TSR_RANGE_OUTPUT_ROWS});
     return inputs;
 }
 

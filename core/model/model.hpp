@@ -24,6 +24,7 @@ struct ExpertReduction {
 struct GraphLimits {
     uint32_t rows = 512;           // of a step
     uint32_t output_rows = 1;      // of a step
+    bool hidden_states = false;    // can be had of all rows, in place of logits; not of a plugin's architecture
     uint32_t sequences = 1;        // in a step
     uint32_t sequence_pages = 64;  // of one sequence
     ExpertReduction experts;
@@ -42,13 +43,16 @@ struct ModelInfo {
 };
 
 // Names of the graph's inputs. tokens, positions, sequences: i32 [rows]; page_table: i32 [sequence_pages, sequences];
-// output_rows: i32 [output_rows]. Its output is "logits": f32 [vocabulary, output_rows].
+// output_rows: i32 [output_rows]. Its output is "logits": f32 [vocabulary, output_rows]. With
+// GraphLimits::hidden_states it has another, "hidden": f32 [embedding, rows], what the last layer gives behind the
+// final norm. Then the input output_rows has room for all rows, and "logits" for the first output_rows of them.
 inline constexpr const char* kTokens = "tokens";
 inline constexpr const char* kPositions = "positions";
 inline constexpr const char* kSequences = "sequences";
 inline constexpr const char* kPageTable = "page_table";
 inline constexpr const char* kOutputRows = "output_rows";
 inline constexpr const char* kLogits = "logits";
+inline constexpr const char* kHidden = "hidden";
 
 // The architecture is the core's or that of a plugin of the registry. Reads hyperparameters only. Throws Error:
 // TSR_UNSUPPORTED for an architecture that is not known (listing those that are), TSR_NOT_FOUND or TSR_CORRUPT_DATA

@@ -193,7 +193,9 @@ void PluginArchitecture::measure(ModelFile& model, ModelInfo& info) const {
 }
 
 Graph PluginArchitecture::build(ModelFile& model, const ModelInfo& info, const OpSet& ops,
-                                const GraphLimits& limits) const {
+                                const GraphLimits& given_limits) const {
+    GraphLimits limits = given_limits;
+    limits.hidden_states = false;
     Graph graph(ops);
     const GraphInputs inputs = add_inputs(graph, limits);
     const std::array<Value, 5> given = {inputs.tokens, inputs.positions, inputs.sequences, inputs.page_table,

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <optional>
 
 namespace tessera {
@@ -64,6 +65,7 @@ void Executor::load(const WeightSource& source, const LoadProgress& progress) {
     load_weights(plan_, registry_, memory_, source, team_, progress);
     const bool pinned = memory_.pin_host();
     for (const PlannedNode& planned : plan_.nodes) nodes_.push_back(prepare(planned));
+    find_unneeded();
     memory_.touch_host();
     if (!pinned) {
         notes_.emplace_back("host memory could not be page-locked for every device: copies to and from it are slower");
@@ -73,6 +75,45 @@ void Executor::load(const WeightSource& source, const LoadProgress& progress) {
     recordings_.record(plan_, registry_, tracks_, static_cast<int32_t>(plan_.options.max_sequences),
                        [this](ActionId id, const RowBounds& bounds) { enqueue(id, bounds); });
     for (std::string& note : memory_.context_notes()) notes_.push_back(std::move(note));
+}
+
+void Executor::find_unneeded() {
+    const Graph& graph = plan_.graph;
+    const auto needed_by = [&](Value output) {
+        std::set<StorageId> needed = {graph.storage_of(output)};
+        for (size_t i = graph.nodes().size(); i-- > 0;) {
+            const Node& node = graph.nodes()[i];
+            const auto is_needed = [&](Value value) { return value && needed.contains(graph.storage_of(value)); };
+            if (std::ranges::none_of(node.outputs, is_needed)) continue;
+            for (const Value value : node.inputs) {
+                if (value) needed.insert(graph.storage_of(value));
+            }
+        }
+        return needed;
+    };
+    if (graph.outputs().size() < 2) return;
+    for (const auto& [name, value] : graph.outputs()) {
+        Unneeded unneeded{name, {}, {}};
+        const std::set<StorageId> own = needed_by(value);
+        for (const auto& [other_name, other] : graph.outputs())
+            std::ranges::set_difference(needed_by(other), own,
+                                        std::inserter(unneeded.storages, unneeded.storages.end()));
+        for (uint32_t i = 0; i < plan_.nodes.size(); ++i) {
+            const auto is_unneeded = [&](Value of) { return of && unneeded.storages.contains(graph.storage_of(of)); };
+            const Node& node = graph.nodes()[plan_.nodes[i].node];
+            if (!node.outputs.empty() && std::ranges::all_of(node.outputs, is_unneeded)) unneeded.nodes.push_back(i);
+        }
+        unneeded_.push_back(std::move(unneeded));
+    }
+}
+
+void Executor::choose_output(std::string_view name) {
+    left_out_ = nullptr;
+    for (const Unneeded& one : unneeded_) {
+        const bool chosen = one.output == name;
+        for (const uint32_t node : one.nodes) nodes_[node].leave_out(chosen);
+        if (chosen && !one.nodes.empty()) left_out_ = &one;
+    }
 }
 
 // Runs each node once, so that code and data which kernels load lazily are present before anything is recorded.
@@ -150,8 +191,9 @@ const std::byte* Executor::output(std::string_view name) const {
     fail(TSR_INTERNAL, "the output '{}' is not on the host", name);
 }
 
-void Executor::run(const StepRanges& ranges, uint32_t threads) {
+void Executor::run(const StepRanges& ranges, uint32_t threads, std::string_view output) {
     pack_for(packing_share(ranges[TSR_RANGE_ROWS]) * last_step_seconds_);
+    choose_output(output);
     const auto begin = Clock::now();
     take_step(ranges, threads, true);
     last_step_seconds_ = seconds_since(begin);
@@ -161,6 +203,7 @@ void Executor::submit(const StepRanges& ranges, uint32_t threads) {
     if (ranges[TSR_RANGE_OUTPUT_ROWS].begin < ranges[TSR_RANGE_OUTPUT_ROWS].end)
         fail(TSR_INVALID_ARGUMENT, "a step that is not waited for cannot have outputs");
     if (plan_.step.slots == 1) return run(ranges, threads);
+    choose_output({});
     take_step(ranges, threads, false);
 }
 
@@ -269,7 +312,8 @@ class Executor::StepVisitor {
     }
 
     void launch(ActionId id, const Action& action) {
-        if (const tsr_recording recording = executor_.recordings_.find(id, executor_.bounds_)) {
+        const bool whole = !executor_.left_out_;  // recordings have all nodes
+        if (const tsr_recording recording = whole ? executor_.recordings_.find(id, executor_.bounds_) : nullptr) {
             try {
                 executor_.tracks_.device(action.track).replay(executor_.tracks_.queue(action.track), recording);
             } catch (const Error& error) {
@@ -349,6 +393,7 @@ void Executor::copy(const Action& action, uint32_t slot) {
         return name_it(plan_.input_block.bytes, [&] { device.upload(queue, to, block, plan_.input_block.bytes); });
     }
     const Instance &from = plan_.instances[action.from], &to = plan_.instances[action.to];
+    if (left_out_ && left_out_->storages.contains(from.storage)) return;
     const Storage& storage = plan_.graph.storage(from.storage);
     uint64_t begin = 0, bytes = action.maximum_bytes;
     if (storage.range != TSR_RANGE_FIXED) {

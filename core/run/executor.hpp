@@ -23,6 +23,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -62,8 +63,8 @@ class Executor {
     // step fails, too. After an error nothing is in flight, the cached rows of all steps since the last finish are
     // undefined, and everything else is as it was. While weights wait to be packed, every step but the first begins
     // with packing at least one of them, for as long as the previous step took, or a tenth of that if the step has many
-    // rows.
-    void run(const StepRanges& ranges, uint32_t threads = 0);
+    // rows. `output`: the one of the graph that is wanted: what others alone need is not computed; empty: all.
+    void run(const StepRanges& ranges, uint32_t threads = 0, std::string_view output = {});
 
     // Starts a step without outputs and returns while devices work on it: as many as Plan's slots can be in flight.
     // Throws as run does, also for the steps before.
@@ -100,6 +101,8 @@ class Executor {
     PreparedNode::Bound bind(InstanceId id) const;
     void pack_for(double seconds);
     void warm_up();
+    void find_unneeded();
+    void choose_output(std::string_view name);
     void take_step(const StepRanges& ranges, uint32_t threads, bool outputs);
     void enqueue(ActionId id, const RowBounds& bounds);
     void copy(const Action& action, uint32_t slot);
@@ -121,6 +124,14 @@ class Executor {
     const WeightSource* source_ = nullptr;
     double last_step_seconds_ = 0;
     std::deque<PreparedNode> nodes_;
+    // Of an output of the graph: what others need and it does not.
+    struct Unneeded {
+        std::string output;
+        std::vector<uint32_t> nodes;  // of the plan
+        std::set<StorageId> storages;
+    };
+    std::vector<Unneeded> unneeded_;      // an output each
+    const Unneeded* left_out_ = nullptr;  // of the step that is being taken
     ExpertStreamer streamer_;
     HostNodes host_nodes_;
     std::unique_ptr<StepChecker> checker_;

@@ -94,10 +94,12 @@ PreparedNode& PreparedNode::operator=(PreparedNode&& other) noexcept {
     std::swap(running_, other.running_);
     std::swap(working_range_, other.working_range_);
     std::swap(is_short_, other.is_short_);
+    std::swap(left_out_, other.left_out_);
     return *this;
 }
 
 bool PreparedNode::idle(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const noexcept {
+    if (left_out_) return true;
     if (working_range_ == TSR_RANGE_FIXED) return false;
     const tsr_range& range = ranges[working_range_];
     return range.begin >= range.end;

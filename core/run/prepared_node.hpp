@@ -31,6 +31,8 @@ class PreparedNode {
     PreparedNode& operator=(PreparedNode&& other) noexcept;
 
     const PlannedNode& planned() const noexcept { return *planned_; }
+    // Until it is called with false, the node has nothing to do.
+    void leave_out(bool left_out) noexcept { left_out_ = left_out; }
     // Whether the node has nothing to do for these row counts of the ranges.
     bool idle(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const noexcept;
     // Of the host: whether for these row counts one worker is expected to compute it in less time than several take to
@@ -60,6 +62,7 @@ class PreparedNode {
     PluginCall running_;
     int32_t working_range_ = TSR_RANGE_FIXED;
     bool is_short_ = false;  // for one row
+    bool left_out_ = false;
 };
 
 }  // namespace tessera

@@ -201,10 +201,12 @@ void Admission::admit(bool steps_under_way, const std::function<void(const Task&
         if (others_first) return;
         const bool free = has_place() && fits(next);
         if (!free && !(newcomer && make_room_for(next, steps_under_way))) return;
-        if (!next.request.sampler)
+        if (!next.request.sampler && !next.request.pooling)
             next.request.sampler.emplace(
                 make_sampler(next.request.sampling, tokenizer_, engine_.sequence_tokens(), next.request.breakers));
-        for (const Token token : next.tokens) next.request.sampler->accept(token);
+        if (next.request.sampler) {
+            for (const Token token : next.tokens) next.request.sampler->accept(token);
+        }
         next.admitted = now;
         active_.push_back(queue_.pop(now));
         on_admitted(*active_.back());

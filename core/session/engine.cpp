@@ -28,6 +28,10 @@ size_t outputs_of(const BatchEntry& entry) {
     return entry.all_outputs ? entry.tokens.size() : entry.output ? 1 : 0;
 }
 
+bool has_hidden(std::span<const BatchEntry> entries) {
+    return std::ranges::any_of(entries, [](const BatchEntry& entry) { return entry.hidden && outputs_of(entry) > 0; });
+}
+
 // The options with the defaults of this model.
 struct Granted {
     GraphLimits limits;
@@ -53,6 +57,7 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     granted.limits.experts = asked.experts;
     granted.limits.allow_unused = asked.allow_unused;
     granted.limits.rows = rows;
+    granted.limits.hidden_states = asked.hidden_states;
     granted.limits.output_rows = std::min(asked.output_rows ? asked.output_rows : asked.sequences, rows);
     granted.limits.sequences = asked.sequences;
     granted.limits.sequence_pages = checked_cast<uint32_t>(pages, "pages of the cache");
@@ -194,7 +199,8 @@ struct Engine::State {
           cache(groups_of(executor.plan(), context / TSR_PAGE_TOKENS, cached_groups)) {
         bind_inputs();
         limits.rows = static_cast<uint32_t>(tokens.size());
-        limits.output_rows = static_cast<uint32_t>(output_rows.size());
+        const Graph& graph = executor.plan().graph;
+        limits.output_rows = static_cast<uint32_t>(graph.tensor(graph.find_output(kLogits)).dims[1]);
         limits.sequence_pages = context / TSR_PAGE_TOKENS;
         limits.sequences = executor.plan().options.max_sequences;
         copies.reserve(limits.sequences);
@@ -252,8 +258,13 @@ void Engine::State::check_entries(std::span<const BatchEntry> entries) const {
     }
     if (rows == 0 || rows > limits.rows)
         fail(TSR_INVALID_ARGUMENT, "a step of {} rows; 1 to {} are possible", rows, limits.rows);
-    if (outputs > limits.output_rows)
-        fail(TSR_INVALID_ARGUMENT, "{} outputs in a step; {} are possible", outputs, limits.output_rows);
+    const bool hidden = has_hidden(entries);
+    if (hidden && !executor.plan().graph.find_output(kHidden))
+        fail(TSR_UNSUPPORTED, "this model was loaded without its hidden states");
+    if (hidden && std::ranges::any_of(entries, [](const BatchEntry& e) { return !e.hidden && outputs_of(e) > 0; }))
+        fail(TSR_INVALID_ARGUMENT, "a step has logits or hidden states");
+    if (const uint32_t most = hidden ? limits.rows : limits.output_rows; outputs > most)
+        fail(TSR_INVALID_ARGUMENT, "{} outputs in a step; {} are possible", outputs, most);
     if (entries.size() > limits.sequences)
         fail(TSR_INVALID_ARGUMENT, "{} sequences in a step; {} are possible", entries.size(), limits.sequences);
 }
@@ -411,6 +422,9 @@ uint32_t Engine::max_rows() const noexcept {
 uint32_t Engine::max_sequences() const noexcept {
     return state_->limits.sequences;
 }
+bool Engine::gives_hidden_states() const noexcept {
+    return plan().graph.find_output(kHidden) != 0;
+}
 void Engine::set_threads(uint32_t generation, uint32_t prompt) {
     const uint32_t most = state_->team.threads();
     if (std::max(generation, prompt) > most) {
@@ -487,7 +501,7 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
         const auto start = std::chrono::steady_clock::now();
         const double used = compare && host_alone ? process_seconds() : 0;
         team.take_time();
-        executor.run(ranges, workers);
+        executor.run(ranges, workers, has_hidden(entries) ? kHidden : kLogits);
         const Team::Time time = team.take_time();
         const double seconds = seconds_since(start);
         // Weights dominate steps of generation, rows those of prompts.
@@ -508,7 +522,7 @@ bool Engine::State::is_predicted(std::span<const BatchEntry> entries, uint32_t w
     if (entries.size() != 1 || workers != executor.plan().devices[0]->threads || executor.under_way() != 0)
         return false;
     const PackingProgress packing = executor.packing();
-    const bool one_output = entries[0].tokens.size() == 1 || !entries[0].all_outputs;
+    const bool one_output = !entries[0].hidden && (entries[0].tokens.size() == 1 || !entries[0].all_outputs);
     return one_output && packing.done_bytes == packing.total_bytes;
 }
 
@@ -545,12 +559,13 @@ void Engine::State::lose_steps() {
 std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> entries) {
     State& s = *state_;
     s.take(entries, true);
-    const auto* logits = reinterpret_cast<const float*>(s.executor.output(kLogits));
+    const bool hidden = has_hidden(entries);
+    const size_t width = hidden ? s.info.embedding : s.info.vocabulary;
+    const auto* values = reinterpret_cast<const float*>(s.executor.output(hidden ? kHidden : kLogits));
     std::vector<std::span<const float>> outputs;
     size_t row = 0;
     for (const BatchEntry& entry : entries) {
-        for (size_t i = 0; i < outputs_of(entry); ++i, ++row)
-            outputs.emplace_back(logits + row * s.info.vocabulary, s.info.vocabulary);
+        for (size_t i = 0; i < outputs_of(entry); ++i, ++row) outputs.emplace_back(values + row * width, width);
     }
     return outputs;
 }

@@ -30,7 +30,8 @@ struct EngineOptions : PlanOptions {
     uint32_t sequences = 1;    // at once
     uint32_t rows = 512;       // of one step (-ub)
     uint32_t output_rows = 0;  // rows of one step whose logits are wanted; 0: one a sequence
-    uint32_t threads = 0;      // of generation (-t); 0: the physical cores
+    bool hidden_states = false;   // as of GraphLimits
+    uint32_t threads = 0;         // of generation (-t); 0: the physical cores
     uint32_t prompt_threads = 0;  // of prompts (-tb); 0: as threads
     // A sequence that brings at least this many new rows at once counts as a prompt (-mla 2 and 3); 0: as the plan
     // estimates.
@@ -68,6 +69,7 @@ struct BatchEntry {
     std::span<const Token> tokens;
     bool output = true;  // logits of the last token are wanted; of all tokens if `all_outputs`
     bool all_outputs = false;
+    bool hidden = false;  // in place of logits, hidden states: of all entries of a step that have outputs, or of none
 };
 
 // One thread at a time.
@@ -100,11 +102,14 @@ class Engine {
     PagedCache& cache() noexcept;
     const PagedCache& cache() const noexcept;
 
+    // Whether entries may ask for hidden states.
+    bool gives_hidden_states() const noexcept;
+
     // Appends the tokens to their sequences and computes the wanted logits: one span of vocabulary() floats for each
-    // output, in the order of the entries, valid until the next step. A sequence occurs in at most one entry. Throws
-    // Error: TSR_INVALID_ARGUMENT for tokens outside the vocabulary, too many rows, outputs or sequences;
-    // TSR_DOES_NOT_FIT if the cache is full; what Executor::run throws. After an error no step is under way, and the
-    // sequences are as before all steps that were.
+    // output, or of info().embedding for hidden states, in the order of the entries, valid until the next step. A
+    // sequence occurs in at most one entry. Throws Error: TSR_INVALID_ARGUMENT for tokens outside the vocabulary, too
+    // many rows, outputs or sequences; TSR_DOES_NOT_FIT if the cache is full; what Executor::run throws. After an error
+    // no step is under way, and the sequences are as before all steps that were.
     std::vector<std::span<const float>> step(std::span<const BatchEntry> entries);
 
     // The same without outputs, and without waiting for the end where devices alone compute: as many steps as

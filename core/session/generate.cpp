@@ -56,6 +56,12 @@ void Generator::check(const Request& request) const {
         fail(TSR_INVALID_ARGUMENT,
              "prompt_probabilities with reuse: what is found in the cache has no probabilities; set reuse to false");
     }
+    if (request.pooling && !engine_.gives_hidden_states())
+        fail(TSR_UNSUPPORTED, "this model was loaded without its hidden states");
+    if (request.pooling == Pooling::kMean && request.reuse) {
+        fail(TSR_INVALID_ARGUMENT,
+             "a mean of hidden states with reuse: what is found in the cache has none; set reuse to false");
+    }
     if (!request.sampler) check_sampling_parameters(request.sampling, tokenizer_.size());
     const uint32_t most = engine_.sequence_tokens();
     const uint32_t limit = request.context == 0 ? most : std::min(request.context, most);
@@ -288,6 +294,12 @@ void Generator::take_outputs(std::span<const std::span<const float>> outputs) {
     std::vector<std::pair<Task*, std::span<const float>>> sampling;
     size_t output = 0;
     for (size_t i = 0; i < entries_.size(); ++i) {
+        if (entries_[i].hidden && entries_[i].output) {
+            const size_t count = entries_[i].all_outputs ? entries_[i].tokens.size() : 1;
+            pool(*tasks_[i], outputs.subspan(output, count));
+            output += count;
+            continue;
+        }
         if (entries_[i].output) sampling.emplace_back(tasks_[i], outputs[output++]);
     }
     const auto until = Clock::now() + kLateness;
@@ -302,6 +314,21 @@ void Generator::take_outputs(std::span<const std::span<const float>> outputs) {
         engine_.each_on_team(sampling.size(), work);
     }
     for (const auto& [task, logits] : sampling) take(*task);
+}
+
+// Of a chunk of the prompt the states that are wanted.
+void Generator::pool(Task& task, std::span<const std::span<const float>> states) {
+    const uint32_t end = cached(task);
+    // A request that gave up its pages is computed anew.
+    if (end == states.size() || *task.request.pooling == Pooling::kLast) task.pooled.assign(states.front().size(), 0);
+    for (const std::span<const float> state : states) {
+        for (size_t i = 0; i < state.size(); ++i) task.pooled[i] += double{state[i]};
+    }
+    if (end < task.prompt_size) return;
+    const double count = *task.request.pooling == Pooling::kMean ? task.prompt_size : 1;
+    for (const double sum : task.pooled) task.answer.embedding.push_back(static_cast<float>(sum / count));
+    task.answer.prompt_seconds = seconds_since(task.admitted);
+    finish(task, FinishReason::kEmbedded);
 }
 
 // On any worker: everything about the task alone.
@@ -549,12 +576,23 @@ std::vector<Task*> Generator::prompts_in_turn() const {
     return tasks;
 }
 
+// Whether the next step gives hidden states, not logits. Where both are wanted, they take turns.
+bool Generator::takes_hidden_step() {
+    bool some = false, others = false;
+    for (const auto& task : admission_.active()) {
+        if (!task->suspended) (task->request.pooling ? some : others) = true;
+    }
+    was_hidden_ = some && !(others && was_hidden_);
+    return was_hidden_;
+}
+
 std::vector<Generator::Slice> Generator::choose_slices() {
+    const bool hidden = takes_hidden_step();
     std::vector<Slice> slices;
     // A token of a prompt that is scored is a row of its own, like an answer's, and takes nothing of the chunk.
     const auto scores = [this](const Task& task) { return task.scores() && cached(task) + 1 == task.scored; };
     for (const auto& task : admission_.active()) {
-        if (task->suspended || !task->sequence || (computes_prompt(*task) && !scores(*task))) continue;
+        if (task->suspended || !task->sequence || (computes_prompt(*task) && !scores(*task)) || hidden) continue;
         if (task->held_logits.empty()) slices.push_back({task.get(), 1, true});
     }
     size_t rows = engine_.max_rows() - slices.size();
@@ -570,6 +608,7 @@ std::vector<Generator::Slice> Generator::choose_slices() {
     // Chunks far into a prompt have fewer rows and take as long, so what is left of a step is counted in chunks.
     double chunks = 1 + 1e-6;
     for (Task* task : prompts_in_turn()) {
+        if (task->request.pooling.has_value() != hidden) continue;
         if (task->sequence ? scores(*task) : !admission_.start(*task)) continue;
         const uint32_t begin = cached(*task);
         const auto size = static_cast<uint32_t>(task->tokens.size());
@@ -578,7 +617,8 @@ std::vector<Generator::Slice> Generator::choose_slices() {
         if (task->scores()) end = first_score ? begin + 1 : std::min(end, task->scored - 1);
         const double share = static_cast<double>(end - begin) / cuts_.rows_at(begin);
         if (end - begin > rows || share > chunks) continue;
-        slices.push_back({task, end - begin, end == size || first_score});
+        const bool output = end == size || first_score || task->request.pooling == Pooling::kMean;
+        slices.push_back({task, end - begin, output});
         rows -= end - begin;
         chunks -= share;
     }
@@ -622,8 +662,8 @@ void Generator::gather() {
             continue;
         }
         reserved = pages;
-        entries_.push_back(
-            {*task.sequence, std::span(task.tokens).subspan(cached(task), slice.rows), slice.output, false});
+        entries_.push_back({*task.sequence, std::span(task.tokens).subspan(cached(task), slice.rows), slice.output,
+                            task.request.pooling == Pooling::kMean, task.request.pooling.has_value()});
         tasks_.push_back(&task);
     }
 }

@@ -28,6 +28,9 @@ namespace tessera::session {
 // So the oldest request always progresses. A client that has nothing in steps gets a place, and pages, of the youngest
 // requests of clients that have several; only what holds more than these could give makes it wait.
 //
+// A request whose hidden states are pooled has a prompt alone; its chunks are in steps of such requests, which take
+// turns with those of others.
+//
 // Where devices alone compute, steps with chunks of prompts alone, of which no output is wanted, are not waited for: as
 // many as the plan allows are under way at once, and before each of them others come in. Their tokens count as computed
 // (progress, prefixes that others find) when they have ended.
@@ -97,6 +100,7 @@ class Generator {
     uint32_t cached(const Task& task) const;
 
     void gather();
+    bool takes_hidden_step();
     std::vector<Slice> choose_slices();
     std::vector<Task*> prompts_in_turn() const;
 
@@ -111,6 +115,7 @@ class Generator {
     void contained(const Work& work);
     void progress(Task& task);
     void take_outputs(std::span<const std::span<const float>> outputs);
+    void pool(Task& task, std::span<const std::span<const float>> states);
     void sample(Task& task, std::span<const float> logits) const;
     void choose_tokens(Task& task, std::span<const float> logits) const;
     void make_constraint(Task& task) const;
@@ -140,6 +145,7 @@ class Generator {
     std::vector<Task*> tasks_;                         // an entry each
     std::deque<Begun> under_way_;                      // steps, the oldest first
     std::chrono::steady_clock::time_point accounted_;  // up to when steps under way have been counted as busy
+    bool was_hidden_ = false;                          // the last step gave hidden states
     RequestId next_id_ = 1;
     std::optional<Error> last_error_;
 };

@@ -14,6 +14,8 @@ std::string_view reason_name(FinishReason reason) noexcept {
             return "context full";
         case FinishReason::kTimeUp:
             return "time up";
+        case FinishReason::kEmbedded:
+            return "embedded";
         case FinishReason::kCancelled:
             return "cancelled";
         case FinishReason::kFailed:

@@ -25,12 +25,16 @@ enum class FinishReason : uint8_t {
     kLength,       // max_new_tokens
     kContextFull,  // the sequence holds as many tokens as it may
     kTimeUp,       // Request::line_seconds
+    kEmbedded,     // Request::pooling: the prompt's hidden states are Answer::embedding
     kCancelled,
     kFailed,  // Answer::error says why
 };
 
-// "end of text", "stop string", "length", "context full", "time up", "cancelled", "failed".
+// "end of text", "stop string", "length", "context full", "time up", "embedded", "cancelled", "failed".
 std::string_view reason_name(FinishReason reason) noexcept;
+
+// What becomes of the hidden states of a prompt's tokens: what the last layer gives behind the final norm.
+enum class Pooling : uint8_t { kMean, kLast };
 
 // Where a prompt stopped being like what was cached.
 struct PrefixDifference {
@@ -51,6 +55,7 @@ struct Answer {
     double prompt_seconds = 0;                   // from admission to the first sampled token
     double first_token_seconds = 0;              // from add() to the first sampled token
     double seconds = 0;                          // from add() to the end, or so far
+    std::vector<float> embedding;                // of kEmbedded, as long as the model's states
     std::optional<PrefixDifference> difference;  // why no more was reused; nothing: the cached text ended there
     std::string error;                           // of kFailed
     tsr_code error_code = TSR_OK;
@@ -93,6 +98,9 @@ struct Request {
     // As `probabilities`, of the prompt's tokens but the first; takes a step for each of them. Refused
     // with `reuse`.
     std::optional<uint32_t> prompt_probabilities;
+    // In place of an answer, the prompt's hidden states are pooled. kMean is refused with `reuse`, and both where the
+    // engine does not give hidden states.
+    std::optional<Pooling> pooling;
     // The answer ends when so much time has passed since its first token and a line is complete.
     double line_seconds = std::numeric_limits<double>::infinity();
     std::string client;           // requests of different clients share the engine fairly

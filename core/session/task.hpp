@@ -43,6 +43,8 @@ struct Task {
     std::vector<float> held_logits;
     uint32_t forced = 0;  // tokens behind the last that is cached which the constraint forced, but one
 
+    std::vector<double> pooled;  // sum of the hidden states so far, of Request::pooling
+
     uint32_t scored = 1;  // tokens of the prompt whose probabilities are known; the first has none
 
     // Of the current step.
