@@ -21,13 +21,14 @@ bool is_of_browser(const HttpRequest& request) {
 
 }  // namespace
 
-// Curl calls what it is given a form.
+// Curl calls what it is given a form, and some clients of ollama say nothing.
 std::optional<ApiError> fault_of_type(const HttpRequest& request) {
     const std::string* const given = request.header("content-type");
     const std::string type = given ? media_type(*given) : std::string();
-    if (type != "application/json" && (type != "application/x-www-form-urlencoded" || is_of_browser(request)))
+    const bool taken_for_json = !given || type == "application/x-www-form-urlencoded";
+    if (type != "application/json" && (!taken_for_json || is_of_browser(request)))
         return ApiError(415, "expected the header 'Content-Type: application/json'", "Content-Type");
-    const std::string charset = media_parameter(*given, "charset");
+    const std::string charset = given ? media_parameter(*given, "charset") : std::string();
     if (!charset.empty() && charset != "utf-8" && charset != "utf8" && charset != "us-ascii")
         return ApiError(415, fmt::format("Content-Type: charset '{}'; JSON is sent as UTF-8", printable(charset, 40)),
                         "Content-Type");

@@ -286,7 +286,9 @@ std::string Server::State::path_of(const HttpRequest& request) const {
 }
 
 const Route* Server::State::route_of(const HttpRequest& request) const {
-    const auto at = routes.find({request.method == "HEAD" ? "GET" : request.method, path_of(request)});
+    const std::string path = path_of(request);
+    if (const auto at = routes.find({request.method, path}); at != routes.end()) return &at->second;
+    const auto at = request.method == "HEAD" ? routes.find({"GET", path}) : routes.end();
     return at == routes.end() ? nullptr : &at->second;
 }
 
@@ -417,7 +419,12 @@ void Server::State::add_page() {
 }
 
 void Server::State::add_routes() {
-    if (settings.page) add_page();
+    if (settings.page) {
+        add_page();
+    } else {
+        // Clients of ollama ask so whether a server is there.
+        routes[{"HEAD", "/"}] = {nullptr, [](const HttpRequest&) { return HttpResponse{200, "text/plain", {}, {}}; }};
+    }
     for (const std::span<const Endpoint> file : endpoints()) {
         for (const Endpoint& endpoint : file) {
             if (endpoint.offered && !(settings.*endpoint.offered)) continue;

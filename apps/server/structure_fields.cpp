@@ -87,6 +87,21 @@ AskedStructure choice_body_of(const Fields& fields, std::string_view name) {
     return asked(fields.path(name), [&] { return structure::choice_body(choices); });
 }
 
+// Which of the names of one field is given. An empty text or list asks for nothing, as llama.cpp has it. Throws
+// ApiError(400) where two say different things.
+std::optional<std::string_view> given_of(const Fields& fields, std::initializer_list<std::string_view> names) {
+    std::optional<std::string_view> found;
+    for (const std::string_view name : names) {
+        const json::value* const value = fields.find(name);
+        const bool is_empty = value && ((value->is_string() && value->get_string().empty()) ||
+                                        (value->is_array() && value->get_array().empty()));
+        if (!value || is_empty) continue;
+        if (found && *fields.find(*found) != *value) fields.contradict(*found, name);
+        if (!found) found = name;
+    }
+    return found;
+}
+
 // Of fields that may stand in the request or in an object of it.
 std::vector<AskedStructure> read_named(const Fields& fields, const ModelText& model,
                                        std::initializer_list<std::string_view> schemas,
@@ -94,23 +109,14 @@ std::vector<AskedStructure> read_named(const Fields& fields, const ModelText& mo
                                        std::initializer_list<std::string_view> choices,
                                        std::initializer_list<std::string_view> grammars) {
     std::vector<AskedStructure> found;
-    for (const std::string_view name : schemas) {
-        if (const json::value* const value = fields.find(name)) found.push_back(schema_of(fields.path(name), *value));
-    }
-    for (const std::string_view name : patterns) {
-        if (const auto pattern = fields.text(name); pattern && !pattern->empty())
-            found.push_back(asked(fields.path(name), [&] { return structure::regex_body(*pattern); }));
-    }
-    for (const std::string_view name : choices) {
-        if (const json::value* const value = fields.find(name);
-            value && !(value->is_array() && value->get_array().empty()))
-            found.push_back(choice_body_of(fields, name));
-    }
-    for (const std::string_view name : grammars) {
-        // An empty one is none, as llama-server has it.
-        if (const auto grammar = fields.text(name); grammar && !grammar->empty())
-            found.push_back(asked(fields.path(name), [&] { return structure::gbnf_body(*grammar, *model.tokenizer); }));
-    }
+    if (const auto name = given_of(fields, schemas))
+        found.push_back(schema_of(fields.path(*name), *fields.find(*name)));
+    if (const auto name = given_of(fields, patterns))
+        found.push_back(asked(fields.path(*name), [&] { return structure::regex_body(*fields.text(*name)); }));
+    if (const auto name = given_of(fields, choices)) found.push_back(choice_body_of(fields, *name));
+    if (const auto name = given_of(fields, grammars))
+        found.push_back(
+            asked(fields.path(*name), [&] { return structure::gbnf_body(*fields.text(*name), *model.tokenizer); }));
     return found;
 }
 

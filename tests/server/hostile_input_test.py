@@ -104,7 +104,8 @@ class HostileInput(unittest.TestCase):
         body = b'{"content":"a"}'
         for headers, status in ((b"Content-Type: application/json", 200), (b"Content-Type: Application/JSON ; Charset=\"UTF-8\"", 200),
                                 (b"Content-Type: application/json; charset=iso-8859-1", 415), (b"Content-Type: application/json; v=1; charset=utf-16", 415),
-                                (b"Content-Type: application/json; boundary=x", 200), (b"Content-Type: application/jsonx", 415), (b"X: y", 415),
+                                (b"Content-Type: application/json; boundary=x", 200), (b"Content-Type: application/jsonx", 415),
+                                (b"X: y", 200), (b"Sec-Fetch-Site: none", 415),
                                 (b"Content-Type: application/json\r\nContent-Type: text/plain", 400),
                                 (b"Content-Type: application/json\r\nContent-Encoding: identity", 200),
                                 (b"Content-Type: application/json\r\nContent-Encoding: gzip", 415),
