@@ -2,10 +2,12 @@
 #pragma once
 
 #include "apps/structure/helper.hpp"
-#include "core/session/sampler.hpp"
+#include "core/session/generation.hpp"
 #include "core/setup/prompts.hpp"
+#include "core/text/infill.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tessera::server {
@@ -19,8 +21,11 @@ struct ModelText {
     std::string writer_fault;                      // why
     session::SamplingParameters sampling;          // where a request says nothing
     bool random_seed = true;                       // each request that says none gets another
-    uint32_t context = 0;                          // tokens that the engine's cache holds
-    uint32_t request_context = 0;                  // those of one request at most; 0: as many as the cache
+    // Of hidden states, where a request says nothing; nothing: as the file asks, which is not computed.
+    std::optional<session::Pooling> pooling = session::Pooling::kLast;
+    text::InfillTokens infill;     // of the vocabulary
+    uint32_t context = 0;          // tokens that the engine's cache holds
+    uint32_t request_context = 0;  // those of one request at most; 0: as many as the cache
     uint32_t context_of_request() const noexcept { return request_context ? request_context : context; }
 };
 

@@ -18,33 +18,38 @@ std::string_view view(const json::value& text) {
     return {text.get_string().data(), text.get_string().size()};
 }
 
-Prompt prompt_of_text(std::string_view text, const ModelText& model, bool with_text) {
+Prompt prompt_of_text(std::string_view text, const ModelText& model, const PromptField& field) {
     check_length(text.size(), model);
     const text::Tokenizer& tokenizer = *model.tokenizer;
-    Prompt prompt{tokens_to_continue(tokenizer, text, true, true, most_prompt_tokens(model)), false, {}};
+    const size_t most = most_prompt_tokens(model);
+    Prompt prompt{field.continued
+                      ? tokens_to_continue(tokenizer, text, true, true, most)
+                      : tokenizer.encode(text, {.add_special = true, .parse_special = true, .most_tokens = most}),
+                  false,
+                  {}};
     check_prompt_tokens(prompt.tokens.size(), model);
     const text::Token bos = tokenizer.bos();
     prompt.bos_added = bos != text::kNoToken && !prompt.tokens.empty() && prompt.tokens.front() == bos &&
                        !text.starts_with(tokenizer.spelling(bos));
-    if (with_text) prompt.text = text;
+    if (field.with_text) prompt.text = text;
     return prompt;
 }
 
-Prompt prompt_of_list(const Fields& fields, const json::array& list, const ModelText& model, bool with_text) {
+Prompt prompt_of_list(const Fields& fields, const json::array& list, const ModelText& model, const PromptField& field) {
     const text::Tokenizer& tokenizer = *model.tokenizer;
     Prompt prompt;
     for (const json::value& value : list) {
         if (value.is_string() && &value == &list.front()) {
-            prompt = prompt_of_text(view(value), model, with_text);
+            prompt = prompt_of_text(view(value), model, field);
         } else if (value.is_string()) {
             check_length(value.get_string().size(), model);
             const auto tokens = tokenizer.encode(
                 view(value), {.add_special = false, .parse_special = true, .most_tokens = most_prompt_tokens(model)});
             prompt.tokens.insert(prompt.tokens.end(), tokens.begin(), tokens.end());
-            if (with_text) prompt.text += view(value);
+            if (field.with_text) prompt.text += view(value);
         } else {
-            prompt.tokens.push_back(read_token(fields, "prompt", value, tokenizer));
-            if (with_text) prompt.text += tokenizer.bytes(prompt.tokens.back());
+            prompt.tokens.push_back(read_token(fields, field.name, value, tokenizer));
+            if (field.with_text) prompt.text += tokenizer.bytes(prompt.tokens.back());
         }
         check_prompt_tokens(prompt.tokens.size(), model);
     }
@@ -53,23 +58,36 @@ Prompt prompt_of_list(const Fields& fields, const json::array& list, const Model
 
 }  // namespace
 
-std::vector<Prompt> read_prompts(const Fields& fields, const ModelText& model, bool with_text) {
-    const json::value* const given = fields.find("prompt");
-    if (!given) fields.reject("prompt", "a text or a list of tokens");
-    if (given->is_string()) return {prompt_of_text(view(*given), model, with_text)};
-    const json::array& list = *fields.array("prompt", kMaximumPromptTokens);
+std::vector<Prompt> read_prompts(const Fields& fields, const ModelText& model, const PromptField& field) {
+    const json::value* const given = fields.find(field.name);
+    if (!given) fields.reject(field.name, "a text or a list of tokens");
+    if (given->is_string()) return {prompt_of_text(view(*given), model, field)};
+    const json::array& list = *fields.array(field.name, kMaximumPromptTokens);
     const auto is_prompt = [](const json::value& value) { return value.is_string() || value.is_array(); };
-    if (!std::ranges::all_of(list, is_prompt)) return {prompt_of_list(fields, list, model, with_text)};
-    if (list.empty()) fields.reject("prompt", "at least one prompt");
-    if (list.size() > kMaximumChoices)
-        throw ApiError(400, fmt::format("prompt: {} prompts; at most {} are accepted", list.size(), kMaximumChoices),
-                       "prompt");
+    if (!std::ranges::all_of(list, is_prompt)) return {prompt_of_list(fields, list, model, field)};
+    if (list.empty()) fields.reject(field.name, "at least one prompt");
+    if (list.size() > field.most)
+        throw ApiError(400, fmt::format("{}: {} prompts; at most {} are accepted", field.name, list.size(), field.most),
+                       std::string(field.name));
     std::vector<Prompt> prompts;
     for (const json::value& value : list) {
-        prompts.push_back(value.is_string() ? prompt_of_text(view(value), model, with_text)
-                                            : prompt_of_list(fields, value.get_array(), model, with_text));
+        prompts.push_back(value.is_string() ? prompt_of_text(view(value), model, field)
+                                            : prompt_of_list(fields, value.get_array(), model, field));
     }
     return prompts;
+}
+
+std::vector<text::Token> infill_prompt(const text::Gap& gap, const ModelText& model) {
+    if (const std::string_view missing = model.infill.missing(); !missing.empty())
+        throw ApiError(501, fmt::format("this model fills no gaps: its vocabulary has no token for {} of one", missing),
+                       {}, "not_supported");
+    uint64_t bytes = gap.before.size() + gap.behind.size();
+    for (const text::OtherFile& file : gap.others) bytes += file.name.size() + file.text.size();
+    check_length(bytes, model);
+    std::vector<text::Token> tokens =
+        text::infill_tokens(gap, model.infill, *model.tokenizer, most_prompt_tokens(model));
+    check_prompt_tokens(tokens.size(), model);
+    return tokens;
 }
 
 bool shows_control(const Fields& fields) {

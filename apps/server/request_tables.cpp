@@ -206,7 +206,7 @@ constexpr FieldRow kText[] = {
     {"add_bos_token", kRefused, "give tokens to begin without BOS", "[true]"},
     {"add_special_tokens", kRefused, "give tokens to begin without BOS", "[true]"},
     {"include_reasoning", kRefused, "reasoning is a part of the text", "[true]"},
-    {"suffix", kRefused, "this version has no insertion"},
+    {"suffix", kRefused, "use /infill"},
 };
 
 constexpr FieldRow kCompletion[] = {
@@ -228,6 +228,45 @@ constexpr FieldRow kPlain[] = {
     {"n_indent", kRefused, "no line is required to be indented"},
     {"system_prompt", kRefused, "begin the prompt with it", R"([""])"},
     {"best_of", kRefused, "answers are not ranked", "[1]"},
+};
+
+constexpr FieldRow kInfill[] = {
+    {"input_prefix", kHonoured, "the text before the gap"},
+    {"input_suffix", kHonoured, "the text behind the gap"},
+    {"prompt", kHonoured, "a text that what fills the gap begins with"},
+    {"input_extra", kHonoured, "other files: a list of filename and text, which stand before"},
+    {"skip_special_tokens", kHonoured, "false: control tokens are shown"},
+};
+
+constexpr FieldRow kInputExtra[] = {
+    {"filename", kHonoured, "a text"},
+    {"text", kHonoured, "what the file has"},
+};
+
+constexpr std::string_view kPooling = "mean or last: of the hidden states of all tokens, or that of the last";
+
+constexpr FieldRow kEmbeddings[] = {
+    {"input", kHonoured, "a text, a list of tokens, or a list of such, 2048 at most"},
+    {"encoding_format", kHonoured, "float, or base64: little-endian 32-bit floats"},
+    {"pooling", kHonoured, kPooling},
+    {"dimensions", kRefused, "vectors are as long as the model's states; cut and normalise them where they are used",
+     "[]"},
+    {"truncate_prompt_tokens", kRefused, "prompts are never cut", "[-1]"},
+    {"model", kHarmless, "the one model answers, whatever it is called"},
+    {"user", kHarmless, kBookkeeping},
+    {"input_type", kHarmless, "a model that wants an instruction before a text is given it as a part of the text"},
+};
+
+constexpr FieldRow kEmbedding[] = {
+    {"content", kHonoured, "a text, a list of tokens, or a list of such, 2048 at most"},
+    {"input", kHonoured, "as content"},
+    {"embd_normalize", kHonoured,
+     "2: to length 1 (the default); 1 and above 2: by that norm; 0: to 32760 at most; -1: as they are"},
+    {"encoding_format", kHonoured, "float, or base64: little-endian 32-bit floats"},
+    {"pooling", kHonoured, kPooling},
+    {"dimensions", kRefused, "vectors are as long as the model's states; cut and normalise them where they are used",
+     "[]"},
+    {"model", kHarmless, "the one model answers, whatever it is called"},
 };
 
 constexpr FieldRow kTokenize[] = {
@@ -396,6 +435,26 @@ const FieldTable& plain_completion_table() {
     return table;
 }
 
+const FieldTable& infill_table() {
+    static const FieldTable table("/infill", {kInfill, kPlain, kGeneration, sampling_rows()});
+    return table;
+}
+
+const FieldTable& input_extra_table() {
+    static const FieldTable table("an element of input_extra", {kInputExtra});
+    return table;
+}
+
+const FieldTable& embeddings_table() {
+    static const FieldTable table("/v1/embeddings", {kEmbeddings});
+    return table;
+}
+
+const FieldTable& embedding_table() {
+    static const FieldTable table("/embedding", {kEmbedding});
+    return table;
+}
+
 const FieldTable& template_table() {
     static const std::vector<FieldRow> others = rows_beside_conversation();
     static const FieldTable table("/apply-template", {kConversation, others});
@@ -486,6 +545,10 @@ std::span<const FieldTable* const> request_tables() {
     static const FieldTable* const tables[] = {&chat_table(),
                                                &completion_table(),
                                                &plain_completion_table(),
+                                               &infill_table(),
+                                               &input_extra_table(),
+                                               &embeddings_table(),
+                                               &embedding_table(),
                                                &template_table(),
                                                &tokenize_table(),
                                                &detokenize_table(),

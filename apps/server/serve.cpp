@@ -23,6 +23,15 @@ std::string model_name(const ServerSettings& settings, const OpenedModel& model)
     return model.path.stem().string();
 }
 
+// The numbers of llama.cpp's pooling_type: 1 is mean, 3 last, 0 nothing.
+std::optional<session::Pooling> pooling_of(const ServerSettings& settings, const gguf::Metadata& metadata) {
+    if (settings.pooling) return settings.pooling;
+    const std::string key = std::string(metadata.find_string("general.architecture").value_or("")) + ".pooling_type";
+    const auto type = metadata.find_as<int64_t>(key);
+    if (!type || *type == 0 || *type == 3) return session::Pooling::kLast;
+    return *type == 1 ? std::optional(session::Pooling::kMean) : std::nullopt;
+}
+
 // Throws Error(TSR_CANCELLED) soon after `stopping` has become true.
 std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model, const Machine& machine,
                                   ModelHost& host, const std::atomic<bool>& stopping, const LineSink& say) {
@@ -42,7 +51,10 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     served->sampling =
         sampling_parameters(options.model, model.bundled, *served->tokenizer, model.file.metadata(), say);
     served->random_seed = !options.model.seed_given;
+    served->infill = text::find_infill_tokens(model.file.metadata(), *served->tokenizer);
+    served->pooling = pooling_of(options.server, model.file.metadata());
     EngineOptions engine = options.model.engine;
+    engine.hidden_states = options.server.embeddings;
     engine.sequences = options.model.parallel;
     engine.rows = std::min(engine.rows, options.chunk_rows) + engine.sequences - 1;
     engine.context = options.model.context.value_or(0);

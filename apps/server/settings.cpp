@@ -18,4 +18,10 @@ ClientLimits parse_limits(std::string_view text) {
     return parse_client_limits(text);
 }
 
+session::Pooling parse_pooling(std::string_view text) {
+    if (text == "mean") return session::Pooling::kMean;
+    if (text == "last") return session::Pooling::kLast;
+    throw app::WrongValue("mean or last");
+}
+
 }  // namespace tessera::server

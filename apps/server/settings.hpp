@@ -3,6 +3,7 @@
 
 #include "apps/flags/flag.hpp"
 #include "apps/server/client_limits.hpp"
+#include "core/session/generation.hpp"
 
 #include <array>
 #include <chrono>
@@ -28,6 +29,8 @@ struct ServerSettings {
     bool slots = true;                              // /slots is answered
     bool metrics = true;                            // /metrics is answered
     bool page = true;                               // the chat page
+    bool embeddings = false;                        // hidden states can be had
+    std::optional<session::Pooling> pooling;        // of them; nothing: as the file says
     std::optional<std::filesystem::path> access_log;  // "-": standard output; none: not written
 
     // Limits.
@@ -54,6 +57,8 @@ std::string parse_prefix(std::string_view text);
 // off, none, 0 and false: there is no page.
 bool parse_page_switch(std::string_view text);
 ClientLimits parse_limits(std::string_view text);
+// mean, last. Throws app::WrongValue.
+session::Pooling parse_pooling(std::string_view text);
 
 namespace rows {
 using namespace app;
@@ -93,6 +98,8 @@ inline constexpr std::array kServer = {
     supported("webui", "--webui --ui", Takes::kSwitch, "on|off|none|auto|llamacpp", kServe, Group::kServer,
               "the chat page (the default); off, none: as --no-webui", parsed<&S::page, parse_page_switch>()),
     row("no-webui", "--no-webui --no-ui", "", "no chat page", clears<&S::page>()),
+    row("embeddings", "--embedding --embeddings", "", "answer /v1/embeddings and its like, too; takes some memory for the hidden states of a step", sets<&S::embeddings>()).from("LLAMA_ARG_EMBEDDINGS"),
+    row("pooling", "--pooling", "mean|last", "of the hidden states of a text's tokens, where a request says nothing (as the file says; last)", parsed<&S::pooling, parse_pooling>()).from("LLAMA_ARG_POOLING"),
     row("access-log", "--access-log", "FILE", "a line of JSON for each request; '-': on standard output (none)", verbatim<&S::access_log>()),
     row("cors-origin", "--cors-origin --cors-origins", "ORIGIN,...", "pages of other sites that may use the server, as https://example.org", list<&S::origins>()),
     row("allowed-host", "--allowed-host", "NAME,...", "names besides --host by which clients may call the server", list<&S::hosts>()),

@@ -9,7 +9,9 @@ constexpr std::string_view kNoDownload =
 constexpr std::string_view kNoGrammar = "run and chat hold answers to a form; of a server requests ask for it";
 constexpr std::string_view kNoAdapters = "adapters and control vectors are not applied; merge them into the model file";
 constexpr std::string_view kNoImages = "images and sound are not read, only text";
-constexpr std::string_view kNoEmbeddings = "embeddings and rankings are not computed; models generate text alone";
+constexpr std::string_view kNoEmbeddings = "embeddings are computed by the server alone: tessera serve --embeddings";
+constexpr std::string_view kNoRankings = "rankings are not computed: no model of a ranker's architecture is known";
+constexpr std::string_view kNormOfRequest = "a request to the server's /embedding says it: embd_normalize";
 constexpr std::string_view kNoTls =
     "the server speaks plain HTTP, so that keys and texts would travel unencrypted; put a proxy that ends TLS before "
     "it, "
@@ -78,9 +80,10 @@ constexpr Flag kFlags[] = {
     refused("logdir", "-ld --logdir --log-prompts-dir", Takes::kValue, "", "messages can be copied to one file: --log-file FILE"),
     refused("log-append", "--log-append", Takes::kNothing, "", "--log-file writes a new file; the shell appends: 2>> FILE"),
     refused("sequences", "-ns --sequences -ps --p-split", Takes::kValue, "", "several prompts are answered at once with --parallel N -f FILE"),
-    refused("embedding", "--embedding --embeddings --rerank --reranking", Takes::kNothing, "", kNoEmbeddings, kEngine & ~kBench),
-    refused("pooling", "--pooling", Takes::kValue, "none", kNoEmbeddings),
-    refused("embd-normalize", "--embd-normalize --embd-output-format --embd-separator --cls-separator", Takes::kValue, "", kNoEmbeddings),
+    refused("embedding", "--embedding --embeddings", Takes::kNothing, "", kNoEmbeddings, kEngine & ~kBench & ~kServe),
+    refused("rerank", "--rerank --reranking", Takes::kNothing, "", kNoRankings, kEngine & ~kBench),
+    refused("pooling", "--pooling", Takes::kValue, "none", kNoEmbeddings, kNotServe),
+    refused("embd-normalize", "--embd-normalize --embd-output-format --embd-separator --cls-separator", Takes::kValue, "", kNormOfRequest),
     // Of servers
     refused("api-key-elsewhere", "--api-key --api-key-file", Takes::kValue, "", kKeysOfServers, kNotServe),
     refused("ssl", "--ssl-key-file --ssl-cert-file", Takes::kValue, "", kNoTls),

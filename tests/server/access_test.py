@@ -233,7 +233,7 @@ class Access(unittest.TestCase):
             check(415, "POST", "/completion", "{}", Content_Type="text/plain")
             check(417, "POST", CHAT, "{}", Expect="nothing")
             check(421, "GET", "/props", None, Host="evil.example")
-            check(501, "POST", "/v1/embeddings", {"input": "x"})
+            check(501, "POST", "/v1/rerank", {"query": "x"})
             # The header is complete, and says what the body's length is in a way that is refused.
             check(400, "POST", CHAT, "{}", Content_Length="2,2")
             check(501, "POST", CHAT, "{}", Transfer_Encoding="gzip")
@@ -256,7 +256,7 @@ class Access(unittest.TestCase):
             self.assertEqual(server.request("GET", "/llm/metrics")[0], 404)
             self.assertEqual(server.request("GET", "/llm" + CHAT)[0], 405)
             self.assertEqual(server.headers["Allow"], "POST")
-            self.assertEqual(server.request("POST", "/llm/v1/embeddings", {"input": "x"})[0], 501)
+            self.assertEqual(server.request("POST", "/llm/v1/rerank", {"query": "x"})[0], 501)
             for kind in ("Application/JSON", "application/json;charset=utf-8", "application/json ; charset=utf-8"):
                 self.assertEqual(server.request("POST", "/llm" + CHAT, chat(max_tokens=1), {"Content-Type": kind})[0], 200)
             for kind in ("text/plain", "multipart/form-data", "", "x-www-form-urlencoded"):

@@ -2,10 +2,13 @@
 #include "apps/server/api_error.hpp"
 #include "apps/server/dialects/anthropic/dialect.hpp"
 #include "apps/server/dialects/anthropic/messages_request.hpp"
+#include "apps/server/dialects/llama/embedding.hpp"
 #include "apps/server/dialects/llama/requests.hpp"
 #include "apps/server/dialects/llama/text_api.hpp"
 #include "apps/server/dialects/ollama/dialect.hpp"
+#include "apps/server/dialects/ollama/embed.hpp"
 #include "apps/server/dialects/ollama/requests.hpp"
+#include "apps/server/dialects/openai/embeddings.hpp"
 #include "apps/server/dialects/openai/requests.hpp"
 #include "apps/server/dialects/responses/dialect.hpp"
 #include "apps/server/dialects/responses/request.hpp"
@@ -33,7 +36,11 @@ namespace json = boost::json;
 using testing::HasSubstr;
 
 const ModelText& model() {
-    static const ModelText text = small_model();
+    static const ModelText text = [] {
+        ModelText made = small_model();
+        made.infill = {.prefix = 1, .suffix = 2, .middle = 3};
+        return made;
+    }();
     return text;
 }
 
@@ -55,6 +62,10 @@ void completion(std::string_view body) {
 }
 void plain(std::string_view body) {
     read_plain_completion(body, model());
+}
+
+void infill(std::string_view body) {
+    read_infill(body, model());
 }
 
 void ollama_chat(std::string_view body) {
@@ -94,6 +105,7 @@ std::vector<Place> places() {
     const std::string held = R"({"input":"a","text":{"format":{"type":"json_schema","schema":{"type":"object"}}}})";
     const std::string one_of = R"({"input":"a","tools":[{"type":"function","name":"f"}],
         "tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"}]}})";
+    const std::string gap = R"({"input_prefix":"a","input_suffix":"b","input_extra":[{"text":"c"}]})";
     const std::string question = R"({"role":"user","content":"hi"})";
     const std::string calls =
         R"({"messages":[)" + question +
@@ -111,6 +123,18 @@ std::vector<Place> places() {
         {&chat_table(), chat, messages, {}},
         {&completion_table(), completion, R"({"prompt":"a"})", {}},
         {&plain_completion_table(), plain, R"({"prompt":"a"})", {}},
+        {&infill_table(), infill, gap, {}},
+        {&input_extra_table(), infill, gap, {"input_extra", "0"}},
+        {&embeddings_table(), [](std::string_view body) { read_embeddings(body, model()); }, R"({"input":"a"})", {}},
+        {&embedding_table(), [](std::string_view body) { read_embedding(body, model()); }, R"({"content":"a"})", {}},
+        {&ollama::embed_table(),
+         [](std::string_view body) { ollama::read_embed(body, model()); },
+         R"({"input":["a","b"]})",
+         {}},
+        {&ollama::embeddings_table(),
+         [](std::string_view body) { ollama::read_embeddings(body, model()); },
+         R"({"prompt":"a"})",
+         {}},
         {&template_table(),
          [](std::string_view body) { apply_template_response(body, model(), memory); },
          messages,

@@ -18,7 +18,7 @@ EXAMPLES = int(sys.argv.pop(2)) if len(sys.argv) > 2 and sys.argv[2].isdigit() e
 class Schema(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = RunningServer("--parallel", "4").__enter__()
+        cls.server = RunningServer("--parallel", "4", "--embeddings").__enter__()
         cls.schema = schemathesis.openapi.from_dict(yaml.safe_load(DOCUMENT.read_text()))
 
     @classmethod

@@ -19,9 +19,10 @@ def byte_tokens():
     return [texts[b] for b in range(256)]
 
 
-def write_model(path, chains, name="scripted", template=None):
+def write_model(path, chains, name="scripted", template=None, keys=None):
     """`chains`: lists of texts, each of which is followed by the next one of its list, wherever it is. What begins with '<' is a control
-    token, and the last one of a list is followed by the end. `template`: the file's chat template. Texts must be such that no prompt has them by chance."""
+    token, and the last one of a list is followed by the end. `template`: the file's chat template. `keys`: called with the writer and the numbers of tokens,
+    writes more keys. Texts must be such that no prompt has them by chance."""
     of_byte = byte_tokens()
     spoken = list(dict.fromkeys(text for chain in chains for text in chain))
     controls = list(dict.fromkeys([BEGIN, END, "<｜User｜>", "<｜Assistant｜>"] + [text for text in spoken if text.startswith("<")]))
@@ -50,6 +51,8 @@ def write_model(path, chains, name="scripted", template=None):
     writer.add_eos_token_id(number[END])
     if template:
         writer.add_chat_template(template)
+    if keys:
+        keys(writer, number)
 
     output = numpy.zeros((len(tokens), WIDTH), numpy.float32)
     following = numpy.full(len(tokens), number[END])

@@ -4,11 +4,9 @@
 namespace tessera::server::endpoint_files {
 
 constexpr Endpoint kAll[] = {
-    {.method = "", .paths = "/embedding /embeddings /v1/embeddings", .refusal = "this version generates text alone"},
     {.method = "",
      .paths = "/rerank /reranking /v1/rerank /v1/reranking",
-     .refusal = "this version generates text alone"},
-    {.method = "", .paths = "/infill", .refusal = "this version generates text alone"},
+     .refusal = "rankings are not computed: no model of a ranker's architecture is known"},
 };
 extern const std::span<const Endpoint> not_offered = kAll;
 

@@ -1,15 +1,18 @@
 // Texts that the model generates, and what turns texts and conversations to tokens and back, as llama-server has them.
+#include "apps/server/dialects/llama/embedding.hpp"
 #include "apps/server/dialects/llama/plain_responder.hpp"
 #include "apps/server/dialects/llama/requests.hpp"
 #include "apps/server/dialects/llama/text_api.hpp"
+#include "apps/server/embeddings_responder.hpp"
 #include "apps/server/start_response.hpp"
 
 namespace tessera::server {
 namespace {
 
+template <auto Read>
 std::shared_ptr<Responder> plain_completion(const EndpointContext& context, const std::shared_ptr<Exchange>& exchange) {
     std::shared_ptr<const ServedModel> model = context.host.model();
-    PlainRequest read = read_plain_completion(exchange->request().body, *model);
+    PlainRequest read = Read(exchange->request().body, *model);
     exchange->drop_body();
     return start_response(
         context, exchange->request(),
@@ -29,7 +32,9 @@ HttpResponse answered(const EndpointContext& context, const HttpRequest& request
 namespace endpoint_files {
 
 constexpr Endpoint kLlamaEndpoints[] = {
-    {.method = "POST", .paths = "/completion /completions", .generate = plain_completion},
+    {.method = "POST", .paths = "/completion /completions", .generate = plain_completion<read_plain_completion>},
+    {.method = "POST", .paths = "/infill", .generate = plain_completion<read_infill>},
+    {.method = "POST", .paths = "/embedding /embeddings", .generate = respond_with_embeddings<read_embedding>},
     {.method = "POST", .paths = "/tokenize", .work = answered<tokenize_response>},
     {.method = "POST", .paths = "/detokenize", .work = answered<detokenize_response>},
     {.method = "POST", .paths = "/apply-template", .work = answered<apply_template_response>},

@@ -1,6 +1,7 @@
 #include "apps/server/dialects/llama/requests.hpp"
 
 #include "apps/server/api_error.hpp"
+#include "apps/server/conversation.hpp"
 #include "apps/server/prompts_of_request.hpp"
 #include "apps/server/request_tables.hpp"
 #include "apps/server/structure_fields.hpp"
@@ -8,6 +9,7 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 
@@ -57,9 +59,11 @@ std::optional<std::string> json_member(const json::value& whole, std::string_vie
     return at ? std::optional(json::serialize(*at)) : std::nullopt;
 }
 
-PlainRequest read_plain_completion(std::string_view body, const ModelText& model) {
-    const json::object object = parse_object(body);
-    const Fields fields(object, plain_completion_table());
+namespace {
+
+// `prompts`: reads them, with their texts if it is told so.
+template <typename Prompts>
+PlainRequest read_plain(const Fields& fields, const ModelText& model, const Prompts& read_all) {
     const auto structure = read_structure(fields, model);
     PlainRequest read;
     read.delivery = read_delivery(fields);
@@ -80,13 +84,48 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
     delivery.settings = GenerationSettings(request, read.delivery, delivery.stops, *model.tokenizer);
     delivery.fields = read_asked_fields(fields, delivery.settings);
     const bool told = !read.delivery.stream && tells(delivery, "prompt");
-    std::vector<Prompt> prompts = read_prompts(fields, model, told);
+    std::vector<Prompt> prompts = read_all(told);
     fields.check_read();
     if (structure) hold_to(request, *structure, model);
     for (const Prompt& prompt : prompts)
         delivery.prompts.push_back(told ? text::json_string(prompt.text) : std::string());
     read.prompts = requests_of(request, std::move(prompts), read.delivery);
     return read;
+}
+
+std::vector<text::OtherFile> read_extra(const Fields& fields) {
+    std::vector<text::OtherFile> files;
+    const json::array* const given = fields.array("input_extra", kMaximumParts);
+    for (size_t i = 0; given && i < given->size(); ++i) {
+        const std::string path = fmt::format("{}[{}]", fields.path("input_extra"), i);
+        const Fields file(object_at((*given)[i], path), input_extra_table(), path);
+        const auto text = file.text("text");
+        if (!text) file.reject("text", "a text");
+        files.push_back({std::string(file.text("filename").value_or("tmp")), std::string(*text)});
+        file.check_read();
+    }
+    return files;
+}
+
+}  // namespace
+
+PlainRequest read_plain_completion(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, plain_completion_table());
+    return read_plain(fields, model, [&](bool told) { return read_prompts(fields, model, {.with_text = told}); });
+}
+
+PlainRequest read_infill(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, infill_table());
+    return read_plain(fields, model, [&](bool told) {
+        for (const char* name : {"input_prefix", "input_suffix"})
+            if (!fields.text(name)) fields.reject(name, "a text");
+        const std::string begun(fields.text("prompt").value_or(""));
+        const text::Gap gap{std::string(*fields.text("input_prefix")) + begun,
+                            std::string(*fields.text("input_suffix")), read_extra(fields)};
+        return std::vector<Prompt>{{infill_prompt(gap, model), false, told ? begun : std::string()}};
+    });
 }
 
 }  // namespace tessera::server

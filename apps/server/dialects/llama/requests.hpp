@@ -46,5 +46,7 @@ struct PlainRequest {
 // Callbacks, client and space of the session's requests are the caller's. Throws ApiError, and Error for what the
 // sampler refuses.
 PlainRequest read_plain_completion(std::string_view body, const ModelText& model);
+// Of /infill. Throws ApiError(501) as well, for a vocabulary without the tokens that frame a gap.
+PlainRequest read_infill(std::string_view body, const ModelText& model);
 
 }  // namespace tessera::server

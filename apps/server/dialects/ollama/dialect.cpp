@@ -33,10 +33,30 @@ constexpr FieldRow kGenerate[] = {
     {"prompt", kHonoured, "what a person says, or with raw a text to continue"},
     {"system", kHonoured, "the message of the system"},
     {"raw", kHonoured, "true: the prompt is continued without a chat template"},
-    {"suffix", kRefused, "use /infill"},
+    {"suffix", kHonoured,
+     "the text behind a gap, which the answer fills; the prompt is the text before it, without a template"},
     {"images", kRefused, kTextAlone, "[[]]"},
     {"template", kRefused, "the template is the server's (--chat-template, --chat-template-file)", R"([""])"},
     {"context", kRefused, "use /api/chat: what is cached of the conversation is found", "[[]]"},
+};
+
+constexpr std::string_view kNoText = "no text is generated";
+
+constexpr FieldRow kOfTexts[] = {
+    {"model", kHarmless, "the one model answers, whatever it is called"},
+    {"keep_alive", kHarmless, "the model stays loaded"},
+    {"truncate", kHarmless, "a text that is too long is refused, never cut"},
+    {"options", kHarmless, kNoText},
+    {"dimensions", kRefused, "vectors are as long as the model's states; cut and normalise them where they are used",
+     "[]"},
+};
+
+constexpr FieldRow kEmbed[] = {
+    {"input", kHonoured, "a text, or a list of texts, 2048 at most"},
+};
+
+constexpr FieldRow kEmbeddings[] = {
+    {"prompt", kHonoured, "a text"},
 };
 
 constexpr FieldRow kShow[] = {
@@ -102,8 +122,9 @@ std::string line(std::string_view, std::string_view json) {
 }
 
 std::span<const FieldTable* const> tables() {
-    static const FieldTable* const all[] = {&chat_table(),    &generate_table(), &show_table(),    &options_table(),
-                                            &message_table(), &call_table(),     &function_table()};
+    static const FieldTable* const all[] = {&chat_table(),       &generate_table(), &embed_table(),
+                                            &embeddings_table(), &show_table(),     &options_table(),
+                                            &message_table(),    &call_table(),     &function_table()};
     return all;
 }
 
@@ -124,6 +145,16 @@ const FieldTable& chat_table() {
 
 const FieldTable& generate_table() {
     static const FieldTable table("/api/generate", {kGenerate, kBoth});
+    return table;
+}
+
+const FieldTable& embed_table() {
+    static const FieldTable table("/api/embed", {kEmbed, kOfTexts});
+    return table;
+}
+
+const FieldTable& embeddings_table() {
+    static const FieldTable table("/api/embeddings", {kEmbeddings, kOfTexts});
     return table;
 }
 

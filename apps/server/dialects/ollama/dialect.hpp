@@ -10,6 +10,8 @@ extern const Dialect kOllama;
 // In requests.
 const FieldTable& chat_table();
 const FieldTable& generate_table();
+const FieldTable& embed_table();
+const FieldTable& embeddings_table();  // of /api/embeddings
 const FieldTable& show_table();
 const FieldTable& options_table();
 const FieldTable& message_table();

@@ -1,7 +1,9 @@
 // Chats and texts as ollama has them, and what its clients ask of models.
 #include "apps/server/dialects/ollama/dialect.hpp"
+#include "apps/server/dialects/ollama/embed.hpp"
 #include "apps/server/dialects/ollama/requests.hpp"
 #include "apps/server/dialects/ollama/responder.hpp"
+#include "apps/server/embeddings_responder.hpp"
 #include "apps/server/start_response.hpp"
 #include "core/base/error.hpp"
 #include "core/text/json_writer.hpp"
@@ -114,9 +116,10 @@ constexpr Endpoint kEndpoints[] = {
      .paths = "/api/pull /api/push /api/create /api/copy /api/delete",
      .refusal = kNoPulling,
      .dialect = &kOllama},
-    {.method = "",
-     .paths = "/api/embed /api/embeddings",
-     .refusal = "this version generates text alone",
+    {.method = "POST", .paths = "/api/embed", .generate = respond_with_embeddings<read_embed>, .dialect = &kOllama},
+    {.method = "POST",
+     .paths = "/api/embeddings",
+     .generate = respond_with_embeddings<read_embeddings>,
      .dialect = &kOllama},
 };
 

@@ -103,12 +103,15 @@ ChatRequest read_generate(std::string_view body, const ModelText& model) {
     const auto system = fields.text("system");
     auto structure = read_format(fields);
     if (!fields.text("prompt")) fields.reject("prompt", "a text");
-    if (raw) {
+    const auto suffix = fields.text("suffix");
+    const bool fills = suffix && !suffix->empty();
+    if (raw || fills) {
         if (system && !system->empty())
-            fields.refuse("system", "begin the prompt with it: with raw no template writes it");
+            fields.refuse("system", "begin the prompt with it: with raw or suffix no template writes it");
         if (const json::value* const think = fields.find("think"); think && *think != false)
-            fields.refuse("think", "with raw no template asks for it");
-        read.request.prompt = std::move(read_prompts(fields, model, false).front().tokens);
+            fields.refuse("think", "with raw or suffix no template asks for it");
+        read.request.prompt = fills ? infill_prompt({text_or_empty(fields, "prompt"), std::string(*suffix), {}}, model)
+                                    : std::move(read_prompts(fields, model, {}).front().tokens);
         read.request.show_control = true;
         read.request.show_end = false;
         fields.check_read();

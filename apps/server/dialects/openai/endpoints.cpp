@@ -1,7 +1,9 @@
 // Texts that the model generates, as the OpenAI API has them.
 #include "apps/server/dialects/openai/chat_completion_responder.hpp"
 #include "apps/server/dialects/openai/completion_responder.hpp"
+#include "apps/server/dialects/openai/embeddings.hpp"
 #include "apps/server/dialects/openai/requests.hpp"
+#include "apps/server/embeddings_responder.hpp"
 #include "apps/server/start_response.hpp"
 
 namespace tessera::server {
@@ -26,6 +28,7 @@ constexpr Endpoint kOpenAiEndpoints[] = {
      .paths = "/v1/chat/completions /chat/completions",
      .generate = respond_to_chat<read_chat, ChatCompletionResponder>},
     {.method = "POST", .paths = "/v1/completions", .generate = completion},
+    {.method = "POST", .paths = "/v1/embeddings", .generate = respond_with_embeddings<read_embeddings>},
 };
 extern const std::span<const Endpoint> openai = kOpenAiEndpoints;
 

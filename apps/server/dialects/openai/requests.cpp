@@ -56,7 +56,7 @@ CompletionRequest read_completion(std::string_view body, const ModelText& model)
     CompletionDelivery& delivery = read.completion;
     delivery.probabilities = request.probabilities.has_value();
     const bool echo = fields.boolean("echo").value_or(false);
-    std::vector<Prompt> prompts = read_prompts(fields, model, echo);
+    std::vector<Prompt> prompts = read_prompts(fields, model, {.with_text = echo});
     fields.check_read();
     for (Prompt& prompt : prompts) delivery.echoes.push_back(std::move(prompt.text));
     if (structure) hold_to(request, *structure, model);
