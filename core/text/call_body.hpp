@@ -5,7 +5,6 @@
 #include "core/text/tool_reader.hpp"
 
 #include <memory>
-#include <optional>
 #include <string_view>
 
 // Between the bars of DeepSeek's models.

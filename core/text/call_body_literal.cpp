@@ -116,7 +116,7 @@ class PythonBody final : public CallBody {
         name_.clear();
         any_ = true;
         arguments_.begin();
-        return {go(State::kArguments, 1, Result::kCertain)};
+        return go(State::kArguments, 1, Result::kCertain);
     }
 
   private:

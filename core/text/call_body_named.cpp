@@ -68,7 +68,7 @@ class NamedBody final : public CallBody {
             // The older way, which models of the newer one write now and then.
             if (name_.empty() && text.front() == '[' && id == Match::kNo && separator == Match::kNo) {
                 list_.begin();
-                return {go(State::kList, 0)};
+                return go(State::kList, 0);
             }
             if (id == Match::kMaybe) return {Result::kWait};
         }
