@@ -22,6 +22,20 @@ MarkerPlace find_marker(std::string_view text, std::span<const std::string_view>
     return {text.size(), false, 0};
 }
 
+size_t JsonQuotes::skip(std::string_view text) {
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (escaped_) {
+            escaped_ = false;
+        } else if (text[i] == '\\') {
+            escaped_ = true;
+        } else if (text[i] == '"') {
+            quoted_ = false;
+            return i + 1;
+        }
+    }
+    return text.size();
+}
+
 std::unique_ptr<ToolReader> make_tool_reader(const ReplySyntax& syntax) {
     switch (syntax.tools) {
         case ToolSyntax::kNone:
@@ -63,7 +77,8 @@ class ReplyParser::Output final : public CallSink {
     uint32_t& calls_;
 };
 
-ReplyParser::ReplyParser(ReplySyntax syntax) : syntax_(std::move(syntax)), tools_(make_tool_reader(syntax_)) {
+ReplyParser::ReplyParser(ReplySyntax syntax)
+    : syntax_(std::move(syntax)), tools_(make_tool_reader(syntax_)), quotes_(std::make_unique<JsonQuotes>()) {
     if (syntax_.reasoning_begin.empty() || syntax_.reasoning_end.empty()) syntax_.reasoning = false;
     content_started_ = syntax_.content_begun;
     if (syntax_.framing == ReplyFraming::kChannels) {
@@ -159,6 +174,7 @@ bool ReplyParser::step_header(bool over, Output& output) {
             output.begin_call(name.substr(0, length));
             message_ = ReplyKind::kToolArguments;
             arguments_begun_ = false;
+            quotes_->begin();
         }
     } else if (header.find("analysis") != header.npos) {
         message_ = ReplyKind::kReasoning;
@@ -169,8 +185,18 @@ bool ReplyParser::step_header(bool over, Output& output) {
 }
 
 bool ReplyParser::step_message(bool over, Output& output) {
-    constexpr std::array<std::string_view, 4> ends = {"<|end|>", "<|return|>", "<|call|>", "<|start|>"};
-    const MarkerPlace place = find_marker(rest(), ends, over);
+    constexpr std::array<std::string_view, 5> ends = {"<|end|>", "<|return|>", "<|call|>", "<|start|>", "\""};
+    const bool json = message_ == ReplyKind::kToolArguments;
+    MarkerPlace place;
+    if (json && quotes_->quoted()) {
+        place.before = quotes_->skip(rest());
+    } else {
+        place = find_marker(rest(), std::span(ends).first(json ? 5 : 4), over);
+        if (place.found && place.which == 4) {
+            quotes_->open();
+            place = {.before = place.before + 1};
+        }
+    }
     const std::string_view text = rest().substr(0, place.before);
     if (message_ == ReplyKind::kToolArguments) {
         output.arguments(text);
@@ -180,6 +206,7 @@ bool ReplyParser::step_message(bool over, Output& output) {
     }
     at_ += place.before;
     begin_ = at_;
+    if (!place.found && at_ < input_.size() && text.size() > 0) return true;
     const bool ended = place.found || (over && at_ == input_.size());
     if (ended && message_ == ReplyKind::kToolArguments && !std::exchange(arguments_begun_, true))
         output.arguments("{}");

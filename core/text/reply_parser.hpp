@@ -73,6 +73,7 @@ struct ReplySyntax {
     bool operator==(const ReplySyntax&) const = default;
 };
 
+class JsonQuotes;
 class ToolReader;
 
 // One answer. What cannot be parsed is content, byte for byte. Newlines next to the reasoning markers, white space
@@ -133,6 +134,7 @@ class ReplyParser {
     uint32_t calls_ = 0;
     ReplyKind message_ = ReplyKind::kContent;  // what the message being read is (ReplyFraming::kChannels)
     bool arguments_begun_ = false;
+    std::unique_ptr<JsonQuotes> quotes_;  // of the arguments being read (ReplyFraming::kChannels)
 };
 
 }  // namespace tessera::text

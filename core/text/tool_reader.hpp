@@ -24,6 +24,20 @@ struct MarkerPlace {
 // The first of the markers in `text`. Those that start at the same byte must differ in what follows.
 MarkerPlace find_marker(std::string_view text, std::span<const std::string_view> markers, bool over);
 
+// Whether what is read of a JSON text is inside of a string, where no marker ends it.
+class JsonQuotes {
+  public:
+    void begin() { quoted_ = escaped_ = false; }
+    bool quoted() const { return quoted_; }
+    // Bytes of the text until it is no longer inside, the quote among them; all of it, if it stays so.
+    size_t skip(std::string_view text);
+    // A quote was read outside.
+    void open() { quoted_ = true; }
+
+  private:
+    bool quoted_ = false, escaped_ = false;
+};
+
 // Takes what calls consist of.
 class CallSink {
   public:

@@ -20,11 +20,13 @@ constexpr std::string_view kCallsEnd = TSR_CALLS_END;
 constexpr std::string_view kFunction = "function";
 constexpr std::string_view kFence = "\n```json\n";
 constexpr std::array<std::string_view, 2> kBegins = {"<\uff5ctool\u2581calls\u2581begin\uff5c>", kCallBegin};
-// What ends arguments; a model may forget the end of the call before the end of all calls, or the newline.
-constexpr std::array<std::string_view, 8> kFencedEnds = {
-    "\n```" TSR_CALL_END,  "```" TSR_CALL_END,  "\n```\n" TSR_CALL_END,  TSR_CALL_END,
-    "\n```" TSR_CALLS_END, "```" TSR_CALLS_END, "\n```\n" TSR_CALLS_END, TSR_CALLS_END};
-constexpr std::array<std::string_view, 2> kPlainEnds = {TSR_CALL_END, TSR_CALLS_END};
+// What ends arguments, behind the quote that begins a string in them; a model may forget the end of the call before the
+// end of all calls, or the newline.
+constexpr std::array<std::string_view, 9> kFencedEnds = {
+    "\"",         "\n```" TSR_CALL_END,  "```" TSR_CALL_END,  "\n```\n" TSR_CALL_END,
+    TSR_CALL_END, "\n```" TSR_CALLS_END, "```" TSR_CALLS_END, "\n```\n" TSR_CALLS_END,
+    TSR_CALLS_END};
+constexpr std::array<std::string_view, 3> kPlainEnds = {"\"", TSR_CALL_END, TSR_CALLS_END};
 
 class DeepSeekReader final : public ToolReader {
   public:
@@ -115,14 +117,26 @@ class DeepSeekReader final : public ToolReader {
         if (name.empty()) return {Result::kLeave};
         sink.begin_call(name);
         ++calls_;
+        quotes_.begin();
         state_ = State::kArguments;
         return {Result::kCertain, end.size()};
     }
 
     Progress arguments(std::string_view text, bool over, CallSink& sink) {
+        if (quotes_.quoted()) {
+            const size_t bytes = quotes_.skip(text);
+            sink.arguments(text.substr(0, bytes));
+            if (bytes > 0) return {Result::kCertain, bytes};
+            return {over ? Result::kEnd : Result::kWait};
+        }
         const std::span<const std::string_view> ends =
             fenced_ ? std::span<const std::string_view>(kFencedEnds) : std::span<const std::string_view>(kPlainEnds);
         const MarkerPlace place = find_marker(text, ends, over);
+        if (place.found && place.which == 0) {
+            quotes_.open();
+            sink.arguments(text.substr(0, place.before + 1));
+            return {Result::kCertain, place.before + 1};
+        }
         std::string_view value = text.substr(0, place.before);
         if (over && !place.found && fenced_)
             for (const std::string_view fence : {"\n```", "\n```\n"})
@@ -138,6 +152,7 @@ class DeepSeekReader final : public ToolReader {
     const bool fenced_;
     State state_ = State::kBetween;
     std::string name_;
+    JsonQuotes quotes_;  // of the arguments
     uint32_t calls_ = 0;
 };
 
