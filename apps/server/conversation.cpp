@@ -18,14 +18,21 @@ namespace {
 // Calls of the tools, as the model's format has them.
 void hold_to_calls(session::Request& request, const AskedCalls& asked, const text::ReplySyntax& reply,
                    const ModelText& model) {
-    if (reply.content_begun)
-        throw ApiError(400, "tool_choice: the message to be continued is not held to calls", "tool_choice");
+    if (reply.content_begun && !asked.count.any)
+        throw ApiError(400, fmt::format("{}: the message to be continued is not held to calls", asked.field),
+                       asked.field);
     try {
-        const structure::Body body = structure::calls_body(reply.tools, asked.tools, asked.several, *model.tokenizer);
-        hold_to(request, structure::answer_grammar(body, reply, *model.tokenizer), model, "tool_choice");
+        const structure::Body body = structure::calls_body(reply, asked.tools, asked.count, *model.tokenizer);
+        hold_to(request, structure::answer_grammar(body, reply, *model.tokenizer), model, asked.field);
     } catch (const Error& error) {
-        throw ApiError(400, fmt::format("tool_choice: {}", error.what()), "tool_choice");
+        throw ApiError(400, fmt::format("{}: {}", asked.field, error.what()), asked.field);
     }
+}
+
+[[noreturn]] void refuse_tools_beside(const AskedStructure& structure) {
+    throw ApiError(400,
+                   fmt::format("{}: excludes tools that may be called; set tool_choice to \"none\"", structure.field),
+                   structure.field);
 }
 
 }  // namespace
@@ -100,6 +107,7 @@ std::vector<text::ChatTool> read_own_tools(const Fields& fields, const FieldTabl
         const boost::json::object* const parameters = tool.object(schema);
         tools.push_back(function_tool(*name, tool.text("description").value_or(""),
                                       parameters ? *parameters : boost::json::object()));
+        tools.back().strict = tool.boolean("strict").value_or(false);
         tool.check_read();
     });
     return tools;
@@ -116,8 +124,14 @@ void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& 
     if (choice.kind == kNone) tools.clear();
     const bool required = choice.kind == kRequired || choice.kind == kNamed;
     conversation.one_call = !choice.parallel;
-    if (!required) return;
     std::vector<structure::CallableTool> chosen;
+    if (!required) {
+        const bool strict = std::ranges::any_of(tools, &text::ChatTool::strict);
+        if (!strict) return;
+        for (const text::ChatTool& tool : tools) chosen.push_back({tool.name, tool.parameters, tool.strict});
+        conversation.calls = {std::move(chosen), {.any = true, .several = choice.parallel}, "tools"};
+        return;
+    }
     for (const text::ChatTool& tool : tools) {
         if (choice.names.empty() || std::ranges::find(choice.names, tool.name) != choice.names.end())
             chosen.push_back({tool.name, tool.parameters});
@@ -128,7 +142,8 @@ void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& 
     }
     if (chosen.empty()) fields.refuse("tool_choice", "there are no tools that could be called");
     // A function that is named is called once.
-    conversation.calls = {std::move(chosen), choice.parallel && choice.names.size() != 1};
+    conversation.calls = {
+        std::move(chosen), {.any = false, .several = choice.parallel && choice.names.size() != 1}, "tool_choice"};
 }
 
 void set_variable(text::ChatOptions& options, std::string_view name, text::PythonJson value) {
@@ -175,16 +190,14 @@ void write_prompt(ChatRequest& read, const Conversation& conversation, const Mod
     request.show_end = false;
     const std::optional<AskedStructure>& structure = conversation.structure;
     if (!conversation.calls.tools.empty()) {
-        if (structure)
+        if (structure && !conversation.calls.count.any)
             throw ApiError(400, fmt::format("tool_choice: excludes {}: the answer is calls alone", structure->field),
                            "tool_choice");
+        if (structure) refuse_tools_beside(*structure);
         return hold_to_calls(request, conversation.calls, written.reply, model);
     }
     if (!structure) return;
-    if (written.reply.tools != text::ToolSyntax::kNone)
-        throw ApiError(
-            400, fmt::format("{}: excludes tools that may be called; set tool_choice to \"none\"", structure->field),
-            structure->field);
+    if (written.reply.tools != text::ToolSyntax::kNone) refuse_tools_beside(*structure);
     if (written.reply.content_begun)
         throw ApiError(400, fmt::format("{}: the message to be continued is not held to it", structure->field),
                        structure->field);

@@ -22,10 +22,11 @@ namespace tessera::server {
 
 inline constexpr size_t kMaximumMessages = 100'000, kMaximumParts = 10'000, kMaximumTools = 1024, kMaximumCalls = 1024;
 
-// What a choice of tools asks for: a call of one of these tools, or of several.
+// Calls that the answer is held to.
 struct AskedCalls {
-    std::vector<structure::CallableTool> tools = {};  // empty: the model decides
-    bool several = true;
+    std::vector<structure::CallableTool> tools = {};  // empty: to none
+    structure::CallCount count = {};
+    std::string field = {};  // that asks for it
 };
 
 struct Conversation {

@@ -383,7 +383,7 @@ constexpr FieldRow kToolFunction[] = {
     {"name", kHonoured, "a text"},
     {"description", kHonoured, "a text"},
     {"parameters", kHonoured, "a JSON schema, for the model to read"},
-    {"strict", kHarmless, "arguments are what the model writes and may break the schema; clients ask for it unasked"},
+    {"strict", kHonoured, "whether arguments are held to the schema"},
 };
 
 // All rows of a chat that the template does not read are checked by the chat's own endpoint.

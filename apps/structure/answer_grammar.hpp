@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera::structure {
 
@@ -29,15 +30,14 @@ Body choice_body(std::span<const std::string> choices);
 // A grammar as llama.cpp writes it, see gbnf.hpp.
 Body gbnf_body(std::string_view grammar, const text::Tokenizer& tokenizer);
 
+// What free text within such an answer must not have, as it would be read as the beginning of a call; none: it has no
+// calls.
+std::vector<std::string> call_markers(const text::ReplySyntax& reply);
+
 // The body alone.
 GrammarText answer_grammar(const Body& body);
 // Behind the reasoning with which answers of this syntax begin, which is free. Throws Error(TSR_UNSUPPORTED) for one
 // that has been begun, and where the vocabulary lacks what the syntax is written with.
 GrammarText answer_grammar(const Body& body, const text::ReplySyntax& syntax, const text::Tokenizer& tokenizer);
-
-// A text, or a token that is no text, as Lark writes them.
-std::string lark_text(std::string_view text);
-// Texts between which such tokens stand, as "a <tool_call> b".
-std::string lark_markers(std::string_view text, const text::Tokenizer& tokenizer);
 
 }  // namespace tessera::structure

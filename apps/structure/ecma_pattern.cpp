@@ -258,4 +258,54 @@ std::string translate_pattern(std::string_view pattern) {
     return Translator(pattern).run();
 }
 
+std::string whole_pattern(std::string_view translated) {
+    constexpr std::string_view kAnything = "(?s:.*)";
+    std::string made, part;
+    bool begun = false, ended = false;
+    const auto end_alternative = [&] {
+        if (!made.empty()) made += '|';
+        made += fmt::format("{}(?:{}){}", begun ? "" : kAnything, part, ended ? "" : kAnything);
+        part.clear();
+        begun = ended = false;
+    };
+    const auto refuse = [&] {
+        fail(TSR_INVALID_ARGUMENT, "the pattern '{}': ^ or $ within it cannot be held to", printable(translated, 60));
+    };
+    size_t depth = 0;
+    bool in_class = false;
+    for (size_t i = 0; i < translated.size(); ++i) {
+        const char c = translated[i];
+        if (c == '|' && depth == 0 && !in_class) {
+            end_alternative();
+            continue;
+        }
+        if (!in_class && c == '^') {
+            if (depth > 0 || !part.empty() || begun) refuse();
+            begun = true;
+            continue;
+        }
+        if (!in_class && c == '$') {
+            if (depth > 0 || ended) refuse();
+            ended = true;
+            continue;
+        }
+        if (ended) refuse();
+        part += c;
+        if (c == '\\') {
+            if (i + 1 < translated.size()) part += translated[++i];
+        } else if (in_class) {
+            in_class = c != ']';
+        } else if (c == '[') {
+            in_class = true;
+        } else if (c == '(') {
+            ++depth;
+        } else if (c == ')') {
+            if (depth == 0) refuse();
+            --depth;
+        }
+    }
+    end_alternative();
+    return made;
+}
+
 }  // namespace tessera::structure

@@ -10,4 +10,8 @@ namespace tessera::structure {
 // expression (lookaround, back references), has no counterpart, or is not valid.
 std::string translate_pattern(std::string_view pattern);
 
+// What translate_pattern() made, of which a part of a text is to match, as one that all of the text is to match. Throws
+// Error(TSR_INVALID_ARGUMENT) for one with ^ or $ elsewhere than at the ends of its alternatives.
+std::string whole_pattern(std::string_view translated);
+
 }  // namespace tessera::structure

@@ -97,17 +97,12 @@ class Checker {
         json::value made = checked(schema, "", 0);
         for (const auto& [place, target] : references_) {
             if (!places_.contains(target))
-                refuse(place, "$ref", fmt::format("refers to '#{}', which is no schema of this one", target));
+                refuse_keyword(place, "$ref", fmt::format("refers to '#{}', which is no schema of this one", target));
         }
         return made;
     }
 
   private:
-    [[noreturn]] static void refuse(std::string_view place, std::string_view keyword, std::string_view why) {
-        fail(TSR_INVALID_ARGUMENT, "the schema's {}{}{}: {}", place.empty() ? "" : place.substr(1),
-             place.empty() ? "" : "/", printable(keyword, 60), why);
-    }
-
     static std::string escaped(std::string_view name) {
         std::string out;
         for (const char c : name) {
@@ -151,7 +146,7 @@ class Checker {
                 if (pattern == std::end(kFormatPatterns)) {
                     made[key] = value;
                 } else if (schema.get_object().contains("pattern")) {
-                    refuse(place, name, "answers are not held to it beside a pattern");
+                    refuse_keyword(place, name, "answers are not held to it beside a pattern");
                 } else {
                     made["pattern"] = json::string_view(pattern->second.data(), pattern->second.size());
                 }
@@ -169,16 +164,16 @@ class Checker {
         const bool off = value.is_bool() && !value.get_bool();
         if (off && (name == "uniqueItems" || name == "nullable" || name == "$recursiveAnchor")) return;
         if ((name == "$id" || name == "id") && place.empty()) return;
-        if (name == "x-guidance") refuse(place, name, "is not offered");
+        if (name == "x-guidance") refuse_keyword(place, name, "is not offered");
         if (name.starts_with("x-")) return;
-        refuse(place, name, "is a keyword that answers are not held to");
+        refuse_keyword(place, name, "is a keyword that answers are not held to");
     }
 
     static std::string translated(std::string_view pattern, const std::string& place, std::string_view name) {
         try {
             return translate_pattern(pattern);
         } catch (const Error& error) {
-            refuse(place, name, error.what());
+            refuse_keyword(place, name, error.what());
         }
     }
 
@@ -190,7 +185,7 @@ class Checker {
                 if (!value.is_array()) return checked(value, place, depth + 1);
                 [[fallthrough]];
             case Holds::kList: {
-                if (!value.is_array()) refuse(place, "", "expected a list");
+                if (!value.is_array()) refuse_keyword(place, "", "expected a list");
                 json::array made;
                 for (size_t i = 0; i < value.get_array().size(); ++i)
                     made.push_back(checked(value.get_array()[i], fmt::format("{}/{}", place, i), depth + 1));
@@ -198,7 +193,7 @@ class Checker {
             }
             case Holds::kMembers:
             case Holds::kPatterns: {
-                if (!value.is_object()) refuse(place, "", "expected an object");
+                if (!value.is_object()) refuse_keyword(place, "", "expected an object");
                 json::object made;
                 for (const auto& [key, member] : value.get_object()) {
                     json::value inner = checked(member, place + "/" + escaped(std::string_view(key)), depth + 1);
@@ -218,14 +213,14 @@ class Checker {
 
     void check_value(const json::object& schema, std::string_view name, const json::value& value,
                      const std::string& place) {
-        if (name == "pattern" && !value.is_string()) refuse(place, name, "expected a text");
+        if (name == "pattern" && !value.is_string()) refuse_keyword(place, name, "expected a text");
         if (name == "format") {
-            if (!value.is_string()) refuse(place, name, "expected a text");
+            if (!value.is_string()) refuse_keyword(place, name, "expected a text");
             const std::string_view format = value.get_string();
             if (std::ranges::find(kFormats, format) == std::end(kFormats)) {
-                refuse(place, name,
-                       fmt::format("answers are not held to '{}'; to these they are: {}", printable(format, 40),
-                                   fmt::join(kFormats, ", ")));
+                refuse_keyword(place, name,
+                               fmt::format("answers are not held to '{}'; to these they are: {}", printable(format, 40),
+                                           fmt::join(kFormats, ", ")));
             }
         }
         if (name == "$ref") check_reference(value, place);
@@ -236,15 +231,16 @@ class Checker {
             if (name != count) continue;
             const double number = value.is_number() ? value.to_number<double>() : -1;
             if (number < 0 || number != std::floor(number))
-                refuse(place, name, "expected a whole number, not negative");
-            if (number > kMostRepetitions) refuse(place, name, fmt::format("is larger than {}", kMostRepetitions));
+                refuse_keyword(place, name, "expected a whole number, not negative");
+            if (number > kMostRepetitions)
+                refuse_keyword(place, name, fmt::format("is larger than {}", kMostRepetitions));
         }
         // Names that are not declared may come twice, and would count twice.
         if (name == "minProperties") {
             const json::value* const required = schema.if_contains("required");
             const auto declared = required && required->is_array() ? required->get_array().size() : 0;
             if (value.to_number<double>() > static_cast<double>(declared + 1))
-                refuse(place, name, "answers are not held to more than one beyond those that are required");
+                refuse_keyword(place, name, "answers are not held to more than one beyond those that are required");
         }
     }
 
@@ -254,7 +250,7 @@ class Checker {
             constexpr std::string_view kNamed = "\n\r\t\b\f";
             for (const char c : text) {
                 if ((static_cast<unsigned char>(c) < 0x20 && kNamed.find(c) == kNamed.npos) || c == 0x7f)
-                    refuse(place, name, "has a control character that answers cannot have");
+                    refuse_keyword(place, name, "has a control character that answers cannot have");
             }
         };
         if (value.is_string()) {
@@ -270,10 +266,10 @@ class Checker {
     }
 
     void check_reference(const json::value& value, const std::string& place) {
-        if (!value.is_string()) refuse(place, "$ref", "expected a text");
+        if (!value.is_string()) refuse_keyword(place, "$ref", "expected a text");
         const std::string_view text = value.get_string();
         if (text != "#" && !text.starts_with("#/"))
-            refuse(
+            refuse_keyword(
                 place, "$ref",
                 fmt::format("'{}' is outside the schema, or a name: '#/...' is followed alone", printable(text, 60)));
         std::string target;
@@ -286,7 +282,7 @@ class Checker {
             const auto digits = text.substr(i + 1, 2);
             if (digits.size() != 2 ||
                 std::from_chars(digits.data(), digits.data() + 2, code, 16).ptr != digits.data() + 2)
-                refuse(place, "$ref", "is not a valid place");
+                refuse_keyword(place, "$ref", "is not a valid place");
             target += static_cast<char>(code);
             i += 2;
         }
@@ -311,6 +307,12 @@ json::value guided(const json::value& schema) {
 
 }  // namespace
 
+json::value checked_schema(const json::value& schema) {
+    if (json::serialize(schema).size() > kMostSchemaBytes)
+        fail(TSR_INVALID_ARGUMENT, "the schema is larger than {} bytes", kMostSchemaBytes);
+    return Checker().run(schema);
+}
+
 std::string schema_rule(const json::value& schema) {
     std::string text = json::serialize(guided(schema));
     if (text.size() > kMostSchemaBytes)
@@ -331,6 +333,11 @@ GrammarText schema_grammar(std::string_view schema) {
     const json::value value = json::parse(json::string_view(schema.data(), schema.size()), error, {}, options);
     if (error) fail(TSR_INVALID_ARGUMENT, "the schema is not JSON: {}", error.message());
     return schema_grammar(value);
+}
+
+void refuse_keyword(std::string_view place, std::string_view keyword, std::string_view why) {
+    fail(TSR_INVALID_ARGUMENT, "the schema's {}{}{}: {}", place.empty() ? "" : place.substr(1),
+         place.empty() || keyword.empty() ? "" : "/", printable(keyword, 60), why);
 }
 
 json::value any_object() {

@@ -17,8 +17,14 @@ GrammarText schema_grammar(const boost::json::value& schema);
 // Of its text. Throws the same, and for what is not JSON.
 GrammarText schema_grammar(std::string_view schema);
 
+// The schema without what decides nothing, and with its patterns as translate_pattern() makes them. Throws as above.
+boost::json::value checked_schema(const boost::json::value& schema);
+
 // The schema as a rule of a Lark grammar, "%json {...}".
 std::string schema_rule(const boost::json::value& schema);
+
+// Throws Error(TSR_INVALID_ARGUMENT) for a keyword of the schema at `place`, a JSON pointer.
+[[noreturn]] void refuse_keyword(std::string_view place, std::string_view keyword, std::string_view why);
 
 // Any JSON object.
 boost::json::value any_object();

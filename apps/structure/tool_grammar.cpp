@@ -1,116 +1,132 @@
 #include "apps/structure/tool_grammar.hpp"
 
+#include "apps/structure/call_arguments.hpp"
+#include "apps/structure/call_format.hpp"
 #include "apps/structure/json_schema.hpp"
+#include "apps/structure/lark.hpp"
+#include "core/base/error.hpp"
+#include "core/text/tool_reader.hpp"
 
 #include <boost/json/parse.hpp>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <iterator>
+#include <array>
 
 namespace tessera::structure {
 namespace {
 
 namespace json = boost::json;
-using enum text::ToolSyntax;
-
-// What calls stand in; docs/chat-formats.md shows each.
-struct CallFrame {
-    text::ToolSyntax syntax;
-    std::string_view section, call;
-    // Between a name and its arguments; empty: a call is an object with both.
-    std::string_view after_name;
-    std::string_view call_end, between, section_end;
-    std::string_view name_key = "name", arguments_key = "arguments";
-    bool one_alone = false;  // the format has no several
-};
-
-constexpr CallFrame kFrames[] = {
-    {kHermes, "", "<tool_call>\n", "", "\n</tool_call>", "\n", ""},
-    {kLlama3, "", "", "", "", "; ", "", "name", "parameters"},
-    {kDeepSeekV3, "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", "\n```json\n",
-     "\n```<｜tool▁call▁end｜>", "\n", "<｜tool▁calls▁end｜>"},
-    {kDeepSeekV31, "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "",
-     "<｜tool▁calls▁end｜>"},
-    {kKimi, "<|tool_calls_section_begin|>", "<|tool_call_begin|>functions.", ":0<|tool_call_argument_begin|>",
-     "<|tool_call_end|>", "", "<|tool_calls_section_end|>", "name", "arguments", true},
-    {kFunctionary, "", "<function=", ">", "</function>", "", ""},
-    {kMistral, "[TOOL_CALLS][", "", "", "", ", ", "]"},
-    {kMistralNamed, "", "[TOOL_CALLS]", "[ARGS]", "", "", ""},
-    {kGranite, "<|tool_call|>[", "", "", "", ", ", "]"},
-    {kNemotron, "<TOOLCALL>[", "", "", "", ", ", "]</TOOLCALL>"},
-    {kApriel, "<tool_calls>[", "", "", "", ", ", "]</tool_calls>"},
-    {kCommandR, "<|START_ACTION|>[", "", "", "", ", ", "]<|END_ACTION|>", "tool_name", "parameters"},
-    {kGigaChat, "<|message_sep|>\n\nfunction call<|role_sep|>\n", "", "", "", "", "", "name", "arguments", true},
-    {kFireFunction, "functools[", "", "", "", ", ", "]"},
-    {kChannels, "", "<|channel|>commentary to=functions.", " <|constrain|>json<|message|>", "", "", "", "name",
-     "arguments", true},
-};
 
 // As a schema of an object; one that says nothing of its type is of one.
 json::value parameters_of(const CallableTool& tool) {
+    if (!tool.held) return any_object();
     json::parse_options options;
     options.max_depth = 200;
     json::error_code error;
     json::value schema = json::parse(tool.parameters, error, {}, options);
-    if (error || !schema.is_object())
-        fail(TSR_INVALID_ARGUMENT, "the tool '{}': its parameters are no JSON schema of an object", tool.name);
+    if (error || !schema.is_object()) fail(TSR_INVALID_ARGUMENT, "its parameters are no JSON schema of an object");
     schema.get_object().emplace("type", "object");
     return schema;
 }
 
-std::string call_rule(const CallFrame& frame, const CallableTool& tool, const text::Tokenizer& tokenizer) {
+// Names are written without quotes, and end where the format goes on.
+void check_name(const std::string& name) {
+    if (name.find_first_of(" \t\r\n<>{}[](),=:\"'`\\") != name.npos)
+        fail(TSR_INVALID_ARGUMENT, "its name has a character that ends names in the model's format of calls");
+}
+
+// What follows the opening of a call: the name, the arguments, the end.
+std::string call_rules(const CallFormat& format, const CallableTool& tool, size_t number,
+                       const text::ReplySyntax& reply, const text::Tokenizer& tokenizer) {
     try {
         const json::value parameters = parameters_of(tool);
-        std::string rule = lark_markers(frame.call, tokenizer);
-        if (frame.after_name.empty()) {
-            // References within the parameters begin at the whole schema.
-            if (parameters.get_object().contains("$defs") || parameters.get_object().contains("definitions")) {
-                rule += fmt::format(" {} %json {} \"}}\"",
-                                    lark_text(fmt::format("{{\"{}\": {}, \"{}\": ", frame.name_key,
-                                                          lark_text(tool.name), frame.arguments_key)),
-                                    schema_rule(parameters));
+        const std::string end = optional_breaks(format.call_end, tokenizer);
+        if (format.arguments == ArgumentsForm::kJson) {
+            std::string begin, close;
+            if (format.after_name.empty()) {
+                begin = lark_text(
+                    fmt::format("{{\"{}\": {}, \"{}\": ", format.name_key, lark_text(tool.name), format.arguments_key));
+                close = "\"}\" ";
             } else {
-                json::object call;
-                call["type"] = "object";
-                call["properties"] = json::object{
-                    {json::string_view(frame.name_key.data(), frame.name_key.size()), {{"const", tool.name}}},
-                    {json::string_view(frame.arguments_key.data(), frame.arguments_key.size()), parameters}};
-                call["required"] =
-                    json::array{json::string_view(frame.name_key.data(), frame.name_key.size()),
-                                json::string_view(frame.arguments_key.data(), frame.arguments_key.size())};
-                call["additionalProperties"] = false;
-                rule += " %json " + schema_rule(call);
+                check_name(tool.name);
+                begin = lark_markers(tool.name + std::string(format.after_name), tokenizer);
             }
-        } else {
-            rule += fmt::format(" {} {} %json {}", lark_text(tool.name), lark_markers(frame.after_name, tokenizer),
-                                schema_rule(parameters));
+            return fmt::format("call{}: {} %json {} {}{}\n", number, begin, schema_rule(parameters), close, end);
         }
-        return rule + " " + lark_markers(frame.call_end, tokenizer);
+        check_name(tool.name);
+        const CallArguments arguments =
+            call_arguments(format, tool, parameters, fmt::format("c{}", number), reply, tokenizer);
+        return fmt::format("call{}: {} {} {}\n{}", number,
+                           optional_breaks(tool.name + std::string(format.after_name), tokenizer), arguments.expression,
+                           end, arguments.rules);
     } catch (const Error& error) {
         throw prefixed(fmt::format("the tool '{}'", tool.name), error);
     }
 }
 
+// `calls`: what follows `opening`.
+std::string any_body(const CallFormat& format, const text::ReplySyntax& reply, const std::string& opening,
+                     const std::string& calls, const text::Tokenizer& tokenizer) {
+    const std::string whole = lark_markers(opening, tokenizer) + " " + calls;
+    // Text in which nothing begins that the reader would take for a call.
+    const std::vector<std::string> never = call_markers(reply);
+    const std::string free = lark_without(never);
+    if (format.syntax == text::ToolSyntax::kChannels) {
+        return fmt::format("body: {} FREE | ({} FREE {})? {}\nFREE: {}\n",
+                           lark_markers("<|channel|>final<|message|>", tokenizer),
+                           lark_markers("<|channel|>commentary<|message|>", tokenizer),
+                           lark_markers("<|end|><|start|>assistant", tokenizer), whole, free);
+    }
+    const auto marker = std::ranges::find_if(never, [&](const std::string& one) { return opening.starts_with(one); });
+    if (marker == never.end()) {
+        // A call is all of the answer.
+        std::string other;
+        for (const std::string_view begin : text::make_tool_reader(reply)->begins_at_start())
+            other += fmt::format(" & ~/[ \\t\\r\\n]*{}(?s:.*)/", quoted_for_regex(begin));
+        return fmt::format("body: FREE | {}\nFREE: {}\n", whole, free + other);
+    }
+    const Expression begun = lark_until(free, *marker, "BEGUN", tokenizer);
+    return fmt::format("body: FREE | {} {} {}\nFREE: {}\n{}", begun.text,
+                       lark_markers(std::string_view(opening).substr(marker->size()), tokenizer), calls, free,
+                       begun.rules);
+}
+
 }  // namespace
 
-Body calls_body(text::ToolSyntax syntax, std::span<const CallableTool> tools, bool several,
+std::vector<std::string> call_markers(const text::ReplySyntax& reply) {
+    if (reply.tools == text::ToolSyntax::kChannels) return {"<|end|>", "<|return|>", "<|call|>", "<|start|>"};
+    std::vector<std::string> found;
+    const auto reader = text::make_tool_reader(reply);
+    if (!reader) return found;
+    const auto begins = reader->begins();
+    for (const std::string_view one : begins) {
+        const bool shortest = std::ranges::none_of(
+            begins, [&](std::string_view other) { return other != one && one.find(other) != one.npos; });
+        if (shortest) found.emplace_back(one);
+    }
+    return found;
+}
+
+Body calls_body(const text::ReplySyntax& reply, std::span<const CallableTool> tools, CallCount count,
                 const text::Tokenizer& tokenizer) {
-    const auto frame = std::ranges::find(kFrames, syntax, &CallFrame::syntax);
-    if (frame == std::end(kFrames))
-        fail(TSR_UNSUPPORTED,
-             "the model's format of calls has arguments that are not JSON, to which it cannot be held");
-    Body body{.rules = "", .has_header = syntax == kChannels};
-    const bool repeats = several && !frame->one_alone;
-    body.rules = fmt::format("body: {} call{} {}\n", lark_markers(frame->section, tokenizer),
-                             repeats ? fmt::format(" ({} call)*", lark_markers(frame->between, tokenizer)) : "",
-                             lark_markers(frame->section_end, tokenizer));
+    const CallFormat* const format = call_format(reply.tools);
+    if (!format) fail(TSR_UNSUPPORTED, "the model's chat template has no calls of tools");
+    const std::string opening = std::string(format->section) + std::string(format->call);
+    std::string calls = "one";
+    if (count.several && !format->one_alone)
+        calls += fmt::format(" ({} {} one)*", optional_breaks(format->between, tokenizer),
+                             lark_markers(format->call, tokenizer));
+    calls += " " + lark_markers(format->section_end, tokenizer);
+    Body body{.rules = "", .has_header = reply.tools == text::ToolSyntax::kChannels};
+    body.rules = count.any ? any_body(*format, reply, opening, calls, tokenizer)
+                           : fmt::format("body: {} {}\n", lark_markers(opening, tokenizer), calls);
     std::string names;
     for (size_t i = 0; i < tools.size(); ++i) {
         names += fmt::format("{}call{}", names.empty() ? "" : " | ", i);
-        body.rules += fmt::format("call{}: {}\n", i, call_rule(*frame, tools[i], tokenizer));
+        body.rules += call_rules(*format, tools[i], i, reply, tokenizer);
     }
-    body.rules += "call: " + names + "\n";
+    body.rules += "one: " + names + "\n";
     return body;
 }
 

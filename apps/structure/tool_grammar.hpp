@@ -11,11 +11,19 @@ namespace tessera::structure {
 struct CallableTool {
     std::string name;
     std::string parameters;  // a JSON schema
+    bool held = true;        // arguments keep to the schema; else they are any object
 };
 
-// One call of one of the tools, or `several`: at least one. Throws Error: TSR_UNSUPPORTED for a syntax whose arguments
-// are not JSON, TSR_INVALID_ARGUMENT with the tool's name for a schema that arguments cannot be held to.
-Body calls_body(text::ToolSyntax syntax, std::span<const CallableTool> tools, bool several,
+// How many calls an answer has.
+struct CallCount {
+    bool any = false;     // free text without calls will do, and may stand before them
+    bool several = true;  // more than one
+};
+
+// Calls of the tools, as answers of this form have them: at least one, and nothing else, but where `count` says more.
+// Throws Error: TSR_UNSUPPORTED for a form without calls, TSR_INVALID_ARGUMENT with the tool's name for a schema that
+// arguments cannot be held to.
+Body calls_body(const text::ReplySyntax& reply, std::span<const CallableTool> tools, CallCount count,
                 const text::Tokenizer& tokenizer);
 
 }  // namespace tessera::structure

@@ -80,6 +80,10 @@ std::unique_ptr<CallBody> make_invoke_tags_body(std::string_view end, std::share
 //   </|DSML|invoke>...
 std::unique_ptr<CallBody> make_dsml_body(std::string_view end);
 
+// What such a value is as JSON if the schema does not say: what is neither JSON nor one of Python's values is a text,
+// and so is a text of JSON, quotes and all.
+std::string bare_value_as_json(std::string_view raw);
+
 // call:NAME{key:<|"|>text<|"|>,n:1,l:[...],o:{...}}
 std::unique_ptr<CallBody> make_gemma_body();
 // [NAME(key="text", n=1), ...], or a list of JSON

@@ -58,19 +58,6 @@ bool may_be_value(std::string_view raw, size_t seen, size_t& spaces) {
     return std::ranges::any_of(words, [&](std::string_view one) { return one.starts_with(word); });
 }
 
-// A value without quotes as JSON: what is none is a text.
-std::string json_of(std::string_view raw) {
-    if (const auto value = parse_python_json(raw); value && value->kind != PythonJson::Kind::kText)
-        return std::string(without_space(raw));
-    const std::string_view word = without_space(raw);
-    if (!word.empty() &&
-        (word.front() == '[' || word.front() == '{' || word == "True" || word == "False" || word == "None"))
-        if (auto json = python_literal_as_json(word)) return *std::move(json);
-    std::string text = "\"";
-    append_json_characters(text, raw);
-    return text + '"';
-}
-
 class TagsBody final : public CallBody {
   public:
     TagsBody(const Tags& tags, std::string_view end, std::shared_ptr<const TextParameters> texts)
@@ -245,7 +232,7 @@ class TagsBody final : public CallBody {
             return {Result::kWait};
         }
         begin_value(sink);
-        sink.arguments(place.found ? json_of(raw) : std::string(raw));
+        sink.arguments(place.found ? bare_value_as_json(raw) : std::string(raw));
         if (!place.found) return {Result::kEnd, text.size()};
         return go(State::kParameters, place.before + value_end_bytes(place.which), Result::kCertain);
     }
@@ -282,6 +269,18 @@ class TagsBody final : public CallBody {
 };
 
 }  // namespace
+
+std::string bare_value_as_json(std::string_view raw) {
+    if (const auto value = parse_python_json(raw); value && value->kind != PythonJson::Kind::kText)
+        return std::string(without_space(raw));
+    const std::string_view word = without_space(raw);
+    if (!word.empty() &&
+        (word.front() == '[' || word.front() == '{' || word == "True" || word == "False" || word == "None"))
+        if (auto json = python_literal_as_json(word)) return *std::move(json);
+    std::string text = "\"";
+    append_json_characters(text, raw);
+    return text + '"';
+}
 
 std::unique_ptr<CallBody> make_glm_body(std::string_view end, std::shared_ptr<const TextParameters> texts) {
     return std::make_unique<TagsBody>(kGlm, end, std::move(texts));

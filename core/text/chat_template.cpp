@@ -40,7 +40,15 @@ bool takes_texts(ToolSyntax syntax) {
            syntax == ToolSyntax::kMiniMax;
 }
 
-std::shared_ptr<const TextParameters> texts_of(std::span<const ChatTool> tools) {
+// JSON is written anew, without its blanks, and an escape of six bytes may become one.
+uint64_t fewest_bytes_of_json(std::string_view json) {
+    return static_cast<uint64_t>(std::ranges::count_if(json, [](char c) { return !is_json_space(c); })) / 6;
+}
+
+}  // namespace
+
+std::shared_ptr<const TextParameters> text_parameters(ToolSyntax syntax, std::span<const ChatTool> tools) {
+    if (!takes_texts(syntax)) return nullptr;
     auto texts = std::make_shared<TextParameters>();
     for (const ChatTool& tool : tools) {
         const auto schema = parse_python_json(tool.parameters);
@@ -54,13 +62,6 @@ std::shared_ptr<const TextParameters> texts_of(std::span<const ChatTool> tools) 
     }
     return texts;
 }
-
-// JSON is written anew, without its blanks, and an escape of six bytes may become one.
-uint64_t fewest_bytes_of_json(std::string_view json) {
-    return static_cast<uint64_t>(std::ranges::count_if(json, [](char c) { return !is_json_space(c); })) / 6;
-}
-
-}  // namespace
 
 ChatTemplate::ChatTemplate(std::string name, std::string_view program)
     : name_(std::move(name)), program_(std::make_shared<const jinja::Program>(program)) {
@@ -182,8 +183,8 @@ WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const Cha
     ReplySyntax& reply = chat.reply;
     if (options.tools.empty()) {
         reply.tools = ToolSyntax::kNone;
-    } else if (takes_texts(reply.tools)) {
-        reply.texts = texts_of(options.tools);
+    } else {
+        reply.texts = text_parameters(reply.tools, options.tools);
     }
     // By the template's own text alone: a message that ends so is not the model's reasoning.
     const std::string_view text = chat.text;

@@ -41,6 +41,7 @@ struct ChatTool {
     std::string description;
     std::string parameters;  // JSON schema as text
     std::string whole;       // JSON text of the whole object, {"type": "function", "function": {...}}
+    bool strict = false;     // arguments are to keep to the schema, which whoever runs the model sees to
 };
 
 struct ChatOptions {
@@ -127,6 +128,9 @@ class ChatTemplate {
     // What writes conversations with tools where the program knows none; null: nothing does.
     std::shared_ptr<const ChatTemplate> with_tools_;
 };
+
+// Those of the tools, for ReplySyntax::texts; null for a syntax whose texts have quotes.
+std::shared_ptr<const TextParameters> text_parameters(ToolSyntax syntax, std::span<const ChatTool> tools);
 
 // Whether a token of this spelling acts as a control token even if its vocabulary does not call it one: <|...|>, the
 // tags of thoughts and tools, and the mark of DeepSeek's calls.

@@ -12,7 +12,7 @@ from running_server import RunningServer
 from scripted_server import ScriptedServer
 
 QUESTION = "How is the weather in Paris?"
-TOOL = {"type": "function", "name": "get_weather", "description": "Weather of a city", "strict": True,
+TOOL = {"type": "function", "name": "get_weather", "description": "Weather of a city", "strict": False,
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False}}
 COUNT = "Count from 1 to 10 in French."
 ANSWER = "un, deux, trois, quatre, cinq, six, sept, huit, neuf, dix"

@@ -12,7 +12,7 @@ from running_server import RunningServer
 from scripted_model import write_model
 from scripted_server import ScriptedServer
 
-TOOL = {"type": "function", "function": {"name": "get_weather", "description": "Weather of a city", "strict": True,
+TOOL = {"type": "function", "function": {"name": "get_weather", "description": "Weather of a city", "strict": False,
                                          "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
 QUESTION = {"role": "user", "content": "How is the weather in Paris?"}
 
@@ -55,7 +55,8 @@ class ToolCalls(ScriptedServer):
         self.assertGreater(deltas, 1, "arguments came in one delta, though the model wrote several")
 
     def test_the_clients_own_helper(self):
-        with self.client.beta.chat.completions.stream(model="any", messages=[QUESTION], tools=[TOOL]) as stream:
+        self.held([QUESTION], self.strict(), max_tokens=1)  # the client parses arguments of strict tools alone
+        with self.client.beta.chat.completions.stream(model="any", messages=[QUESTION], tools=[self.strict()]) as stream:
             final = stream.get_final_completion()
         [call] = final.choices[0].message.tool_calls
         self.assertEqual(call.function.parsed_arguments, {"city": "Paris"})
@@ -104,6 +105,42 @@ class ToolCalls(ScriptedServer):
             [call] = answer.message.tool_calls
             self.assertEqual(call.function.name, "get_weather")
             self.assertIsInstance(json.loads(call.function.arguments)["city"], str)
+
+    @staticmethod
+    def strict():
+        made = json.loads(json.dumps(TOOL))
+        made["function"]["strict"] = True
+        return made
+
+    def held(self, messages, tool, **more):
+        try:
+            return self.client.chat.completions.create(model="any", messages=messages, tools=[tool], **more).choices[0]
+        except openai.APIStatusError as error:
+            if error.status_code == 501:
+                self.skipTest(str(error))
+            raise
+
+    def test_a_strict_tool_is_held_to_its_schema_when_it_is_called(self):
+        """The script would call it with Paris."""
+        strict = self.strict()
+        strict["function"]["parameters"]["additionalProperties"] = False
+        strict["function"]["parameters"]["properties"]["city"]["enum"] = ["Rome", "Oslo"]
+        for more in ({}, {"parallel_tool_calls": False}, {"extra_body": {"chat_template_kwargs": {"thinking": True}}}):
+            choice = self.held([QUESTION], strict, **more)
+            self.assertEqual((choice.finish_reason, choice.message.content), ("tool_calls", "Let me look."))
+            [call] = choice.message.tool_calls
+            self.assertIn(json.loads(call.function.arguments)["city"], ("Rome", "Oslo"))
+        after = [QUESTION, choice.message, {"role": "tool", "tool_call_id": call.id, "content": "sunny"}]
+        self.assertEqual(self.held(after, strict).message.content, "It is sunny.")
+        strict["function"]["parameters"]["properties"]["city"]["not"] = {}
+        with self.assertRaises(openai.BadRequestError) as raised:
+            self.held([QUESTION], strict)
+        self.assertIn("tools: the tool 'get_weather': the schema's properties/city/not", str(raised.exception))
+        self.assertEqual(raised.exception.param, "tools")
+
+    def test_one_call_where_the_client_wants_one(self):
+        choice = self.held([QUESTION], TOOL, parallel_tool_calls=False)
+        self.assertEqual((choice.finish_reason, choice.message.content, len(choice.message.tool_calls)), ("tool_calls", "Let me look.", 1))
 
     def test_an_answer_that_is_cut_in_a_call(self):
         choice = self.ask([QUESTION], max_tokens=7).choices[0]

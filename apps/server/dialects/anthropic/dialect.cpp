@@ -97,7 +97,7 @@ constexpr FieldRow kTool[] = {
     {"name", kHonoured, "a text"},
     {"description", kHonoured, "a text"},
     {"input_schema", kHonoured, "a JSON schema, for the model to read"},
-    {"strict", kHarmless, "arguments are what the model writes and may break the schema; clients ask for it unasked"},
+    {"strict", kHonoured, "whether arguments are held to the schema"},
     {"cache_control", kHarmless, kCacheControl},
     {"eager_input_streaming", kHarmless, "arguments are streamed as the model writes them"},
     {"defer_loading", kRefused, "all tools are described to the model from the beginning"},

@@ -169,7 +169,7 @@ void read_message(const json::object& object, const std::string& path, std::vect
 
 void read_tool_choice(const Fields& fields, Conversation& conversation) {
     const json::object* const given = fields.object("tool_choice");
-    if (!given) return;
+    if (!given) return choose_tools({}, fields, conversation);
     const Fields choice(*given, tool_choice_table(), fields.path("tool_choice"));
     const auto type = choice.text("type"), name = choice.text("name");
     ToolChoice asked;

@@ -87,6 +87,7 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
         conversation.messages.push_back(message_of(message, path));
     });
     conversation.options.tools = read_function_tools(fields);
+    choose_tools({}, fields, conversation);
     read_think(fields, model, conversation.options);
     conversation.structure = read_format(fields);
     conversation.continued = ends_begun(conversation.messages);

@@ -200,7 +200,8 @@ std::vector<text::ChatTool> read_function_tools(const Fields& fields) {
             described.reject("name", "the name of a function");
         const json::object* const parameters = described.object("parameters");
         tools.push_back({text_or_empty(described, "name"), text_or_empty(described, "description"),
-                         parameters ? json::serialize(*parameters) : "{}", json::serialize(given)});
+                         parameters ? json::serialize(*parameters) : "{}", json::serialize(given),
+                         described.boolean("strict").value_or(false)});
         described.check_read();
         tool.check_read();
     });

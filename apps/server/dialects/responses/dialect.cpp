@@ -105,7 +105,7 @@ constexpr FieldRow kTool[] = {
     {"name", kHonoured, "a text"},
     {"description", kHonoured, "a text"},
     {"parameters", kHonoured, "a JSON schema, for the model to read"},
-    {"strict", kHarmless, "arguments are what the model writes and may break the schema; clients ask for it unasked"},
+    {"strict", kHonoured, "whether arguments are held to the schema"},
     {"defer_loading", kRefused, "all tools are described to the model from the beginning"},
     {"output_schema", kHarmless, "results are taken as they are sent"},
 };

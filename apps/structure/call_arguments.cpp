@@ -1,0 +1,250 @@
+#include "apps/structure/call_arguments.hpp"
+
+#include "apps/structure/json_schema.hpp"
+#include "apps/structure/lark.hpp"
+#include "apps/structure/value_rules.hpp"
+#include "core/base/error.hpp"
+#include "core/text/call_body.hpp"
+#include "core/text/json_writer.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+
+namespace tessera::structure {
+namespace {
+
+namespace json = boost::json;
+
+// Keywords of the arguments' own schema; what else it may say of members is said of none of them.
+constexpr std::string_view kKnown[] = {"type",        "properties", "required",      "additionalProperties", "$defs",
+                                       "definitions", "$schema",    "minProperties", "maxProperties"};
+
+// Of values without quotes: texts that are read as something else, and their beginnings. core/text/call_body.hpp
+constexpr std::string_view kWords = "true|false|null|True|False|None|-?Infinity|-?NaN";
+constexpr std::string_view kBlank = "[ \\t\\r\\n]*";
+
+bool is_text(const SchemaKind& kind) {
+    return kind.kind == ValueKind::kText || (kind.kind == ValueKind::kConstant && kind.constant.is_string());
+}
+
+bool is_word(const SchemaKind& kind) {
+    return kind.kind == ValueKind::kBoolean || kind.kind == ValueKind::kNull ||
+           (kind.kind == ValueKind::kConstant && (kind.constant.is_bool() || kind.constant.is_null()));
+}
+
+std::vector<std::string> words_of(const SchemaKind& kind) {
+    if (kind.kind == ValueKind::kBoolean) return {"true", "false"};
+    if (kind.kind == ValueKind::kNull || kind.constant.is_null()) return {"null"};
+    return {kind.constant.get_bool() ? "true" : "false"};
+}
+
+struct Parameter {
+    std::string name;
+    json::value schema;
+    std::string place;
+    bool required = false;
+};
+
+std::vector<Parameter> parameters_in(const json::object& schema) {
+    for (const auto& [key, value] : schema) {
+        const std::string_view name(key.data(), key.size());
+        if (std::ranges::find(kKnown, name) == std::end(kKnown))
+            refuse_keyword("", name, "is a keyword that arguments in the model's format of calls are not held to");
+    }
+    std::vector<Parameter> found;
+    if (const json::value* const properties = schema.if_contains("properties")) {
+        for (const auto& [key, value] : properties->get_object()) {
+            const std::string name(key.data(), key.size());
+            found.push_back({name, value, "/properties/" + name});
+        }
+    }
+    const json::value* const additional = schema.if_contains("additionalProperties");
+    const bool none = additional && additional->is_bool() && !additional->get_bool();
+    if (found.empty() && additional && !none)
+        refuse_keyword("", "additionalProperties", "arguments in the model's format of calls are those of properties");
+    if (const json::value* const required = schema.if_contains("required")) {
+        if (!required->is_array()) refuse_keyword("", "required", "expected a list of names");
+        for (const json::value& one : required->get_array()) {
+            if (!one.is_string()) refuse_keyword("", "required", "expected a list of names");
+            const auto declared = std::ranges::find(found, std::string_view(one.get_string()), &Parameter::name);
+            if (declared == found.end()) refuse_keyword("", "required", "names a property that is not declared");
+            declared->required = true;
+        }
+    }
+    const auto needed = std::ranges::count(found, true, &Parameter::required);
+    if (const json::value* const least = schema.if_contains("minProperties"))
+        if (least->to_number<double>() > static_cast<double>(needed))
+            refuse_keyword("", "minProperties", "arguments are not held to more than those that are required");
+    if (const json::value* const most = schema.if_contains("maxProperties"))
+        if (most->to_number<double>() < static_cast<double>(found.size()))
+            refuse_keyword("", "maxProperties", "arguments are not held to fewer than there are properties");
+    return found;
+}
+
+// Values between tags.
+class TagArguments {
+  public:
+    TagArguments(const TagFormat& tags, const std::string& tool, const json::value& root, const std::string& prefix,
+                 const text::ReplySyntax& reply, const text::Tokenizer& tokenizer)
+        : tags_(tags),
+          tool_(tool),
+          root_(root),
+          reply_(reply),
+          tokenizer_(tokenizer),
+          rules_(root, ValueForm::kJson, tags.forbidden, prefix, tokenizer) {}
+
+    CallArguments of(std::span<const Parameter> parameters) {
+        std::string expression;
+        for (const Parameter& one : parameters) {
+            std::string written = parameter(one);
+            if (written.empty()) continue;
+            expression += fmt::format("({}){} ", written, one.required ? "" : "?");
+        }
+        return {expression, rules_.take_rules()};
+    }
+
+    // Any names, and any texts.
+    CallArguments any() {
+        const std::string text = rules_.bare_text({ValueKind::kText, {}, {}, ""}, {}, tags_.value_end);
+        std::string values = fmt::format("{} {}", optional_breaks(tags_.text_begin, tokenizer_), text);
+        if (has_marks())
+            values +=
+                fmt::format(" | {} {} {}", optional_breaks(tags_.json_begin, tokenizer_), rules_.any_value(), end());
+        return {
+            fmt::format("({} /[^<>\"{{}}\\n\\r\\t ]{{1,100}}/ ({}) {})*", optional_breaks(tags_.key_begin, tokenizer_),
+                        values, optional_breaks(tags_.after_value, tokenizer_)),
+            rules_.take_rules()};
+    }
+
+  private:
+    // Whether marks say which values are texts.
+    bool has_marks() const { return tags_.text_begin != tags_.json_begin; }
+
+    std::string parameter(const Parameter& one) {
+        if (one.name.empty() || one.name.find_first_of("<>\"{}\n\r\t ") != one.name.npos)
+            refuse_keyword(one.place, "", "has a character that ends names in the model's format of calls");
+        const std::vector<SchemaKind> kinds = kinds_of(one.schema, root_, one.place);
+        if (kinds.empty()) {
+            if (one.required) refuse_keyword(one.place, "", "is false, which no value is");
+            return {};
+        }
+        const bool known = reply_.texts && reply_.texts->contains({tool_, one.name});
+        const bool any_text = std::ranges::any_of(kinds, is_text), all_text = std::ranges::all_of(kinds, is_text);
+        std::string texts, others;
+        for (const SchemaKind& kind : kinds)
+            if (is_text(kind)) add(texts, text(kind, known || has_marks(), kinds));
+        if (!any_text) {
+            add(others, fmt::format("({}) {}", rules_.value(one.schema, one.place), end()));
+        } else if (!all_text) {
+            for (const SchemaKind& kind : kinds)
+                if (!is_text(kind)) add(others, other(kind));
+        }
+        const std::string key = std::string(tags_.key_begin) + one.name;
+        std::string made;
+        if (has_marks()) {
+            if (!texts.empty()) add(made, begun(key, tags_.text_begin, texts));
+            if (!others.empty()) add(made, begun(key, tags_.json_begin, others));
+        } else {
+            add(texts, others);
+            made = begun(key, tags_.text_begin, texts);
+        }
+        return made;
+    }
+
+    static void add(std::string& all, const std::string& one) {
+        if (!one.empty()) all += (all.empty() ? "" : " | ") + one;
+    }
+    std::string end() const { return lark_markers(tags_.value_end, tokenizer_); }
+    std::string begun(const std::string& key, std::string_view mark, const std::string& values) const {
+        return fmt::format("{} ({}) {}", optional_breaks(key + std::string(mark), tokenizer_), values,
+                           optional_breaks(tags_.after_value, tokenizer_));
+    }
+
+    // `known`: the reader knows that it is one.
+    std::string text(const SchemaKind& kind, bool known, std::span<const SchemaKind> all) {
+        if (kind.kind == ValueKind::kConstant) {
+            const std::string_view value = kind.constant.get_string();
+            const bool kept = known || text::bare_value_as_json(value) == text::json_string(value);
+            if (!kept || (tags_.drops_breaks && (value.starts_with('\n') || value.ends_with('\n'))))
+                refuse_keyword(kind.place, "",
+                               fmt::format("'{}' would be read as another value in the model's format of calls; "
+                                           "\"type\": \"string\" says that it is a text",
+                                           value));
+            return rules_.bare_constant(value, tags_.value_end, kind.place);
+        }
+        std::vector<std::string> conditions;
+        if (tags_.drops_breaks) conditions = {"~/\\n(?s:.*)/", "~/(?s:.*)\\n/"};
+        if (!known) {
+            const bool words_alone =
+                std::ranges::all_of(all, [](const SchemaKind& one) { return is_text(one) || is_word(one); });
+            conditions.push_back(fmt::format("~/{0}(?:{1}){0}/", kBlank, kWords));
+            // Beside numbers, lists and objects a text begins as none of them does: which it is, is known at once.
+            conditions.push_back(words_alone ? fmt::format("~/{0}(?:[\\[{{](?s:.*)|[-+0-9.eE]+{0})/", kBlank)
+                                             : fmt::format("~/{}[-+0-9.\\[{{](?s:.*)/", kBlank));
+            if (!words_alone) conditions.push_back("~/[ \\t\\r\\n](?s:.*)/");
+        }
+        return rules_.bare_text(kind, conditions, tags_.value_end);
+    }
+
+    // Beside texts.
+    std::string other(const SchemaKind& kind) {
+        if (!is_word(kind) || has_marks()) return fmt::format("{} {}", rules_.value(kind), end());
+        std::string made;
+        for (const std::string& word : words_of(kind))
+            add(made, rules_.bare_constant(word, tags_.value_end, kind.place));
+        return made;
+    }
+
+    const TagFormat& tags_;
+    const std::string& tool_;
+    const json::value& root_;
+    const text::ReplySyntax& reply_;
+    const text::Tokenizer& tokenizer_;
+    ValueRules rules_;
+};
+
+CallArguments literal_arguments(ArgumentsForm form, const json::value& root, bool held, const std::string& prefix,
+                                const text::Tokenizer& tokenizer) {
+    const bool gemma = form == ArgumentsForm::kGemma;
+    ValueRules rules(root, gemma ? ValueForm::kGemma : ValueForm::kPython, gemma ? "<|\"|>" : "", prefix, tokenizer);
+    const std::string_view mark = gemma ? ":" : "=", separator = gemma ? "," : ", ";
+    if (!held) {
+        const std::string one = fmt::format("/[A-Za-z0-9_.-]{{1,64}}/ {} {}", lark_text(mark), rules.any_value());
+        return {fmt::format("({} ({} {})*)?", one, lark_text(separator), one), rules.take_rules()};
+    }
+    std::vector<ValueRules::Member> members;
+    for (const Parameter& one : parameters_in(root.get_object())) {
+        if (kinds_of(one.schema, root, one.place).empty() && !one.required) continue;
+        members.push_back({fmt::format("{} ({})", lark_text(rules.bare_key(one.name, one.place) + std::string(mark)),
+                                       rules.value(one.schema, one.place)),
+                           one.required});
+    }
+    std::string expression = rules.members(members, separator);
+    return {std::move(expression), rules.take_rules()};
+}
+
+}  // namespace
+
+CallArguments call_arguments(const CallFormat& format, const CallableTool& tool, const json::value& parameters,
+                             const std::string& prefix, const text::ReplySyntax& reply,
+                             const text::Tokenizer& tokenizer) {
+    const json::value root = checked_schema(parameters);
+    if (format.arguments != ArgumentsForm::kTags)
+        return literal_arguments(format.arguments, root, tool.held, prefix, tokenizer);
+    TagArguments arguments(*format.tags, tool.name, root, prefix, reply, tokenizer);
+    return tool.held ? arguments.of(parameters_in(root.get_object())) : arguments.any();
+}
+
+std::string optional_breaks(std::string_view text, const text::Tokenizer& tokenizer) {
+    std::string made;
+    for (;;) {
+        const size_t at = text.find(kOptionalBreak);
+        made += (made.empty() ? "" : " ") + lark_markers(text.substr(0, at), tokenizer);
+        if (at == text.npos) return made;
+        made += " \"\\n\"?";
+        text.remove_prefix(at + 1);
+    }
+}
+
+}  // namespace tessera::structure

@@ -1,0 +1,27 @@
+// Arguments of calls that are not JSON, as rules of a Lark grammar.
+#pragma once
+
+#include "apps/structure/call_format.hpp"
+#include "apps/structure/tool_grammar.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace tessera::structure {
+
+struct CallArguments {
+    std::string expression, rules;
+};
+
+// `prefix`: what names of rules begin with. Throws Error(TSR_INVALID_ARGUMENT) for a schema that they cannot be held
+// to.
+CallArguments call_arguments(const CallFormat& format, const CallableTool& tool, const boost::json::value& parameters,
+                             const std::string& prefix, const text::ReplySyntax& reply,
+                             const text::Tokenizer& tokenizer);
+
+// As lark_markers(), with kOptionalBreak.
+std::string optional_breaks(std::string_view text, const text::Tokenizer& tokenizer);
+
+}  // namespace tessera::structure

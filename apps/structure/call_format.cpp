@@ -1,0 +1,79 @@
+#include "apps/structure/call_format.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tessera::structure {
+namespace {
+
+using enum text::ToolSyntax;
+
+#define TSR_DSML "\uff5cDSML\uff5c"
+#define TSR_PARAMETER_END "</" TSR_DSML "parameter>"
+
+constexpr TagFormat kGlmTags = {
+    "<arg_key>", "</arg_key>\v<arg_value>", "</arg_key>\v<arg_value>", "</arg_value>", "\v", "</arg_value>"};
+constexpr TagFormat kQwenTags = {"<parameter=", ">\n", ">\n", "\n</parameter>", "\n", "</parameter>"};
+constexpr TagFormat kSeedTags = {"<parameter=", ">", ">", "</parameter>", "\n", "</parameter>", true};
+constexpr TagFormat kMiniMaxTags = {"<parameter name=\"", "\">", "\">", "</parameter>", "\n", "</parameter>"};
+constexpr TagFormat kDsmlTags = {"<" TSR_DSML "parameter name=\"",
+                                 "\" string=\"true\">",
+                                 "\" string=\"false\">",
+                                 TSR_PARAMETER_END,
+                                 "\n",
+                                 TSR_PARAMETER_END};
+
+constexpr CallFormat dsml(text::ToolSyntax syntax, std::string_view section, std::string_view section_end) {
+    return {.syntax = syntax,
+            .section = section,
+            .call = "<" TSR_DSML "invoke name=\"",
+            .after_name = "\">\n",
+            .call_end = "</" TSR_DSML "invoke>\n",
+            .between = "",
+            .section_end = section_end,
+            .arguments = ArgumentsForm::kTags,
+            .tags = &kDsmlTags};
+}
+
+constexpr CallFormat kCallFormats[] = {
+    {kHermes, "", "<tool_call>\n", "", "\n</tool_call>", "\n", ""},
+    {kLlama3, "", "", "", "", "; ", "", "name", "parameters"},
+    {kDeepSeekV3, "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>", "\n```json\n",
+     "\n```<｜tool▁call▁end｜>", "\n", "<｜tool▁calls▁end｜>"},
+    {kDeepSeekV31, "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "",
+     "<｜tool▁calls▁end｜>"},
+    dsml(kDeepSeekV32, "<" TSR_DSML "function_calls>\n", "</" TSR_DSML "function_calls>"),
+    dsml(kDeepSeekV4, "<" TSR_DSML "tool_calls>\n", "</" TSR_DSML "tool_calls>"),
+    {kKimi, "<|tool_calls_section_begin|>", "<|tool_call_begin|>functions.", ":0<|tool_call_argument_begin|>",
+     "<|tool_call_end|>", "", "<|tool_calls_section_end|>", "name", "arguments", true},
+    {kGlm, "", "<tool_call>", "\v", "</tool_call>", "\v", "", "", "", false, ArgumentsForm::kTags, &kGlmTags},
+    {kQwenXml, "", "<tool_call>\n<function=", ">\n", "</function>\n</tool_call>", "\n", "", "", "", false,
+     ArgumentsForm::kTags, &kQwenTags},
+    {kSeedXml, "", "<seed:tool_call>\n<function=", ">\n", "</function>\n</seed:tool_call>", "\n", "", "", "", false,
+     ArgumentsForm::kTags, &kSeedTags},
+    {kMiniMax, "<minimax:tool_call>\n", "<invoke name=\"", "\">\n", "</invoke>\n", "", "</minimax:tool_call>", "", "",
+     false, ArgumentsForm::kTags, &kMiniMaxTags},
+    {kFunctionary, "", "<function=", ">", "</function>", "", ""},
+    {kMistral, "[TOOL_CALLS][", "", "", "", ", ", "]"},
+    {kMistralNamed, "", "[TOOL_CALLS]", "[ARGS]", "", "", ""},
+    {kGranite, "<|tool_call|>[", "", "", "", ", ", "]"},
+    {kGemma, "", "<|tool_call>call:", "{", "}<tool_call|>", "", "", "", "", false, ArgumentsForm::kGemma},
+    {kLfm2, "<|tool_call_start|>[", "", "(", ")", ", ", "]<|tool_call_end|>", "", "", false, ArgumentsForm::kPython},
+    {kNemotron, "<TOOLCALL>[", "", "", "", ", ", "]</TOOLCALL>"},
+    {kApriel, "<tool_calls>[", "", "", "", ", ", "]</tool_calls>"},
+    {kCommandR, "<|START_ACTION|>[", "", "", "", ", ", "]<|END_ACTION|>", "tool_name", "parameters"},
+    {kGigaChat, "<|message_sep|>\n\nfunction call<|role_sep|>\n", "", "", "", "", "", "name", "arguments", true},
+    {kFireFunction, "functools[", "", "", "", ", ", "]"},
+    {kActions, "Action:\n```json\n[", "", "", "", ", ", "]```", "tool_name", "parameters"},
+    {kChannels, "", "<|channel|>commentary to=functions.", " <|constrain|>json<|message|>", "", "", "", "name",
+     "arguments", true},
+};
+
+}  // namespace
+
+const CallFormat* call_format(text::ToolSyntax syntax) {
+    const auto* const found = std::ranges::find(kCallFormats, syntax, &CallFormat::syntax);
+    return found == std::end(kCallFormats) ? nullptr : found;
+}
+
+}  // namespace tessera::structure
