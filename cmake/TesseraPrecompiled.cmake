@@ -15,7 +15,9 @@ function(tessera_precompiled name)
     target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
 endfunction()
 
-# tessera_compile_libraries(FOLDER NAME): all static libraries made in FOLDER and below use the headers of NAME. With TSR_UNITY eight
+set(TSR_UNITY_FILES 12)
+
+# tessera_compile_libraries(FOLDER NAME): all static libraries made in FOLDER and below use the headers of NAME. With TSR_UNITY twelve
 # files are compiled as one, so names of a folder's anonymous namespaces must differ from each other.
 function(tessera_compile_libraries folder name)
     get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
@@ -23,7 +25,7 @@ function(tessera_compile_libraries folder name)
         get_target_property(type ${target} TYPE)
         if(type MATCHES "STATIC_LIBRARY")
             target_precompile_headers(${target} REUSE_FROM ${name})
-            set_target_properties(${target} PROPERTIES UNITY_BUILD ${TSR_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+            set_target_properties(${target} PROPERTIES UNITY_BUILD ${TSR_UNITY} UNITY_BUILD_BATCH_SIZE ${TSR_UNITY_FILES})
             if(TSR_UNITY)
                 # Types of anonymous namespaces are members of a file's own classes; the file is an included one here.
                 target_compile_options(${target} PRIVATE -Wno-subobject-linkage)

@@ -12,7 +12,7 @@ namespace {
 using text::TokenType;
 
 // Whether tessera-constrain takes the token for text.
-bool is_text(const text::Tokenizer& tokenizer, text::Token token) {
+bool is_plain_text(const text::Tokenizer& tokenizer, text::Token token) {
     const TokenType type = tokenizer.type(token);
     return (type == TokenType::kNormal || type == TokenType::kByte || type == TokenType::kUserDefined) &&
            !tokenizer.ends_generation(token);
@@ -23,7 +23,7 @@ text::Token special_at(std::string_view text, const text::Tokenizer& tokenizer) 
     constexpr size_t kLongest = 64;
     for (size_t length = std::min(text.size(), kLongest); length > 1; --length) {
         const text::Token token = tokenizer.find(text.substr(0, length));
-        if (token != text::kNoToken && !is_text(tokenizer, token)) return token;
+        if (token != text::kNoToken && !is_plain_text(tokenizer, token)) return token;
     }
     return text::kNoToken;
 }

@@ -9,12 +9,12 @@ constexpr std::string_view kPlainLog = "messages are plain lines";
 constexpr std::string_view kOneCache = "all sequences share the pages of one cache";
 constexpr std::string_view kTuning = "a way of computing in other programs; Tessera decides by its own plan";
 constexpr std::string_view kGraphMode = "a detail of -sm graph, which is not supported";
-constexpr std::string_view kNoImages = "a detail of images and sound, of which none are read";
+constexpr std::string_view kDetailOfImages = "a detail of images and sound, of which none are read";
 constexpr std::string_view kCheckpoints = "the pages of a prefix are kept as long as there is room";
 
 // One flag an entry, on one line or two.
 // clang-format off
-constexpr Flag kFlags[] = {
+constexpr Flag kIgnoredFlags[] = {
     // How it is computed
     ignored("fused-moe", "-fmoe --fused-moe", Takes::kSwitch, "experts are always fused where a kernel offers that").taking_several(),
     ignored("no-fused-moe", "-no-fmoe --no-fused-moe", Takes::kNothing, "experts are fused wherever a kernel offers that and it is faster"),
@@ -104,10 +104,10 @@ constexpr Flag kFlags[] = {
     ignored("print-overrides", "--print-overrides", Takes::kSwitch, "'tessera plan' prints where tensors lie", kBench),
     ignored("offline", "--offline", Takes::kNothing, "nothing is ever fetched from a network").from("LLAMA_OFFLINE"),
     ignored("hf-token", "-hft --hf-token", Takes::kValue, "nothing is ever fetched from a network"),
-    ignored("no-mmproj", "--no-mmproj --no-mmproj-auto --mmproj-auto --mmproj-offload --no-mmproj-offload", Takes::kNothing, kNoImages),
+    ignored("no-mmproj", "--no-mmproj --no-mmproj-auto --mmproj-auto --mmproj-offload --no-mmproj-offload", Takes::kNothing, kDetailOfImages),
     ignored("image-tokens",
             "--image-min-tokens --image-max-tokens --mtmd-batch-max-tokens --mtmd-kq-type -tm --threads-mtmd -mmdev --mmproj-device "
-            "--video-fps --video-timestamp-interval --video-ffmpeg-dir", Takes::kValue, kNoImages),
+            "--video-fps --video-timestamp-interval --video-ffmpeg-dir", Takes::kValue, kDetailOfImages),
     // Of servers
     ignored("server-switches", "--props", Takes::kNothing, "a flag of 'tessera serve', without effect here", kNotServe),
     ignored("server-props", "--props", Takes::kNothing, "/props is answered; a client that would change them gets an error", kServe).from("LLAMA_ARG_ENDPOINT_PROPS"),
@@ -129,7 +129,7 @@ constexpr Flag kFlags[] = {
 }  // namespace
 
 std::span<const Flag> ignored_flags() noexcept {
-    return kFlags;
+    return kIgnoredFlags;
 }
 
 }  // namespace tessera::app

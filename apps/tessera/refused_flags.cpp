@@ -31,7 +31,7 @@ constexpr std::string_view kNoWordLists =
 
 // One flag an entry, on one line or two.
 // clang-format off
-constexpr Flag kFlags[] = {
+constexpr Flag kRefusedFlags[] = {
     // The model
     refused("hf-repo",
             "-hf -hfr --hf-repo -hff --hf-file -mu --model-url -dr --docker-repo -hfv -hfrv --hf-repo-v -hffv --hf-file-v", Takes::kValue, "", kNoDownload),
@@ -136,7 +136,7 @@ constexpr Flag kFlags[] = {
 }  // namespace
 
 std::span<const Flag> refused_flags() noexcept {
-    return kFlags;
+    return kRefusedFlags;
 }
 
 }  // namespace tessera::app

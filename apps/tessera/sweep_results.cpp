@@ -18,11 +18,11 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr uint32_t kMaximumTokens = 1u << 30;
+constexpr uint32_t kMaximumRowTokens = 1u << 30;
 
 SweepRow checked(double prompt, double generation, double depth, double prompt_seconds, double generation_seconds) {
     const auto tokens = [](double value) {
-        if (!(value >= 0 && value <= kMaximumTokens)) fail(TSR_CORRUPT_DATA, "a row of {} tokens", value);
+        if (!(value >= 0 && value <= kMaximumRowTokens)) fail(TSR_CORRUPT_DATA, "a row of {} tokens", value);
         return static_cast<uint32_t>(value);
     };
     if (!(prompt_seconds >= 0 && generation_seconds >= 0 && std::isfinite(prompt_seconds + generation_seconds))) {

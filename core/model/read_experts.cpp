@@ -8,7 +8,7 @@ namespace tessera {
 namespace {
 
 // Numbers of expert_gating_func in files.
-constexpr int64_t kNotGiven = 0, kSoftmax = 1, kSigmoid = 2, kSoftmaxOfChosen = 3;
+constexpr int64_t kGatingNotGiven = 0, kSoftmax = 1, kSigmoid = 2, kSoftmaxOfChosen = 3;
 
 // In one of the layers that are computed.
 bool has_selection_bias(const ModelFile& model, int64_t layers) {
@@ -23,14 +23,14 @@ bool has_selection_bias(const ModelFile& model, int64_t layers) {
 
 // Only the gating by sigmoids (DeepSeek-V3, arXiv 2412.19437) has a bias on selection.
 Gating read_gating(ModelFile& model, bool biased, std::optional<Gating> otherwise) {
-    const int64_t given = model.find_count("expert_gating_func", 0).value_or(kNotGiven);
+    const int64_t given = model.find_count("expert_gating_func", 0).value_or(kGatingNotGiven);
     if (given == kSoftmaxOfChosen && biased) {
         fail(TSR_UNSUPPORTED, "{}: {} is {} (softmax of the chosen), which is known without exp_probs_b.bias alone",
              model.source(), model.key("expert_gating_func"), given);
     }
     if (given == kSoftmax || given == kSoftmaxOfChosen) return Gating::kSoftmax;
     if (given == kSigmoid) return Gating::kSigmoid;
-    if (given != kNotGiven) {
+    if (given != kGatingNotGiven) {
         fail(TSR_UNSUPPORTED, "{}: {} is {}; 1 (softmax), 2 (sigmoid) and 3 (softmax of the chosen) are known",
              model.source(), model.key("expert_gating_func"), given);
     }

@@ -8,7 +8,7 @@
 namespace tessera::text {
 namespace {
 
-enum class Use : uint8_t {
+enum class TokenUse : uint8_t {
     kEnd,           // of a turn or an answer
     kEndIfSpecial,  // the same, but a plain one of this text may be part of an answer
     kInfilling,     // of a prompt to fill a gap
@@ -16,55 +16,55 @@ enum class Use : uint8_t {
 
 struct KnownToken {
     std::string_view spelling;
-    Use use;
+    TokenUse use;
 };
 
-constexpr auto kKnown = std::to_array<KnownToken>({
-    {"<\uff5cend\u2581of\u2581sentence\uff5c>", Use::kEnd},  // DeepSeek
-    {"<|EOT|>", Use::kEnd},                                  // DeepSeek-Coder
-    {"<|im_end|>", Use::kEnd},                               // ChatML
-    {"<|endoftext|>", Use::kEnd},                            // GPT-2, Qwen
-    {"<|eot_id|>", Use::kEnd},                               // Llama 3
-    {"<|eom_id|>", Use::kEnd},
-    {"<|end_of_text|>", Use::kEnd},
-    {"<|end|>", Use::kEnd},     // Phi; of gpt-oss and Solar the end of a message, see below
-    {"<|return|>", Use::kEnd},  // gpt-oss
-    {"<|call|>", Use::kEnd},
-    {"<|flush|>", Use::kEnd},  // Solar
-    {"<|calls|>", Use::kEnd},
-    {"<end_of_turn>", Use::kEnd},  // Gemma
-    {"<turn|>", Use::kEnd},        // Gemma 4
-    {"<|tool_response>", Use::kEnd},
-    {"<end_of_utterance>", Use::kEnd},  // SmolVLM, Granite-Docling
-    {"[EOS]", Use::kEnd},               // Kimi-K2
-    {"[EOT]", Use::kEnd},
-    {"[e~[", Use::kEnd},  // MiniMax-M2
-    {"</s>", Use::kEndIfSpecial},
-    {"<eos>", Use::kEndIfSpecial},
-    {"<EOT>", Use::kEndIfSpecial},
-    {"_<EOT>", Use::kEndIfSpecial},
-    {"\u2581<EOT>", Use::kEndIfSpecial},
+constexpr auto kKnownTokens = std::to_array<KnownToken>({
+    {"<\uff5cend\u2581of\u2581sentence\uff5c>", TokenUse::kEnd},  // DeepSeek
+    {"<|EOT|>", TokenUse::kEnd},                                  // DeepSeek-Coder
+    {"<|im_end|>", TokenUse::kEnd},                               // ChatML
+    {"<|endoftext|>", TokenUse::kEnd},                            // GPT-2, Qwen
+    {"<|eot_id|>", TokenUse::kEnd},                               // Llama 3
+    {"<|eom_id|>", TokenUse::kEnd},
+    {"<|end_of_text|>", TokenUse::kEnd},
+    {"<|end|>", TokenUse::kEnd},     // Phi; of gpt-oss and Solar the end of a message, see below
+    {"<|return|>", TokenUse::kEnd},  // gpt-oss
+    {"<|call|>", TokenUse::kEnd},
+    {"<|flush|>", TokenUse::kEnd},  // Solar
+    {"<|calls|>", TokenUse::kEnd},
+    {"<end_of_turn>", TokenUse::kEnd},  // Gemma
+    {"<turn|>", TokenUse::kEnd},        // Gemma 4
+    {"<|tool_response>", TokenUse::kEnd},
+    {"<end_of_utterance>", TokenUse::kEnd},  // SmolVLM, Granite-Docling
+    {"[EOS]", TokenUse::kEnd},               // Kimi-K2
+    {"[EOT]", TokenUse::kEnd},
+    {"[e~[", TokenUse::kEnd},  // MiniMax-M2
+    {"</s>", TokenUse::kEndIfSpecial},
+    {"<eos>", TokenUse::kEndIfSpecial},
+    {"<EOT>", TokenUse::kEndIfSpecial},
+    {"_<EOT>", TokenUse::kEndIfSpecial},
+    {"\u2581<EOT>", TokenUse::kEndIfSpecial},
     // After an infilled text: padding, and the name of the next repository or file.
-    {"<|fim_pad|>", Use::kEnd},
-    {"<|fim_repo|>", Use::kEnd},
-    {"<|repo_name|>", Use::kEnd},
-    {"<|file_sep|>", Use::kEnd},
-    {"<fim-pad>", Use::kEndIfSpecial},
-    {"<fim_pad>", Use::kEndIfSpecial},
-    {"<PAD>", Use::kEndIfSpecial},
-    {"[PAD]", Use::kEndIfSpecial},
-    {"<fim-repo>", Use::kEndIfSpecial},
-    {"<REPO>", Use::kEndIfSpecial},
-    {"<reponame>", Use::kEndIfSpecial},
-    {"<|fim_prefix|>", Use::kInfilling},
-    {"<|fim_suffix|>", Use::kInfilling},
-    {"<|fim_middle|>", Use::kInfilling},
-    {"<\uff5cfim\u2581begin\uff5c>", Use::kInfilling},
-    {"<\uff5cfim\u2581hole\uff5c>", Use::kInfilling},
-    {"<\uff5cfim\u2581end\uff5c>", Use::kInfilling},
-    {"<|code_prefix|>", Use::kInfilling},
-    {"<|code_suffix|>", Use::kInfilling},
-    {"<|code_middle|>", Use::kInfilling},
+    {"<|fim_pad|>", TokenUse::kEnd},
+    {"<|fim_repo|>", TokenUse::kEnd},
+    {"<|repo_name|>", TokenUse::kEnd},
+    {"<|file_sep|>", TokenUse::kEnd},
+    {"<fim-pad>", TokenUse::kEndIfSpecial},
+    {"<fim_pad>", TokenUse::kEndIfSpecial},
+    {"<PAD>", TokenUse::kEndIfSpecial},
+    {"[PAD]", TokenUse::kEndIfSpecial},
+    {"<fim-repo>", TokenUse::kEndIfSpecial},
+    {"<REPO>", TokenUse::kEndIfSpecial},
+    {"<reponame>", TokenUse::kEndIfSpecial},
+    {"<|fim_prefix|>", TokenUse::kInfilling},
+    {"<|fim_suffix|>", TokenUse::kInfilling},
+    {"<|fim_middle|>", TokenUse::kInfilling},
+    {"<\uff5cfim\u2581begin\uff5c>", TokenUse::kInfilling},
+    {"<\uff5cfim\u2581hole\uff5c>", TokenUse::kInfilling},
+    {"<\uff5cfim\u2581end\uff5c>", TokenUse::kInfilling},
+    {"<|code_prefix|>", TokenUse::kInfilling},
+    {"<|code_suffix|>", TokenUse::kInfilling},
+    {"<|code_middle|>", TokenUse::kInfilling},
 });
 
 }  // namespace
@@ -79,14 +79,14 @@ std::vector<Token> settle_known_tokens(VocabularyData& data, const TokensBySpell
         return data.types.empty() ? TokenType::kNormal : data.types[static_cast<size_t>(token)];
     };
     size_t mended = 0;
-    for (const auto& [spelling, use] : kKnown) {
+    for (const auto& [spelling, use] : kKnownTokens) {
         const Token token = token_of(spelling);
         if (token == kNoToken) continue;
         const TokenType type = type_of(token);
         const bool special = type == TokenType::kControl || type == TokenType::kUserDefined;
-        if (use == Use::kEndIfSpecial && !special) continue;
-        if (use != Use::kInfilling) ends.push_back(token);
-        if (type == TokenType::kControl || (use == Use::kInfilling && special)) continue;
+        if (use == TokenUse::kEndIfSpecial && !special) continue;
+        if (use != TokenUse::kInfilling) ends.push_back(token);
+        if (type == TokenType::kControl || (use == TokenUse::kInfilling && special)) continue;
         if (data.types.empty()) data.types.assign(data.tokens.size(), TokenType::kNormal);
         data.types[static_cast<size_t>(token)] = TokenType::kControl;
         if (!special && mended++ == 0)

@@ -35,7 +35,7 @@ struct SentencePieceModel::Work {
 namespace {
 
 constexpr std::string_view kBlank = "\xE2\x96\x81";  // U+2581
-constexpr uint32_t kEnd = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kNoPiece = std::numeric_limits<uint32_t>::max();
 
 TokenType type_of(const VocabularyData& data, size_t id) {
     return data.types.empty() ? TokenType::kNormal : data.types[id];
@@ -110,7 +110,7 @@ void SentencePieceModel::encode(std::string_view text, bool prefix, bool one_bla
             escaped += kBlank;
         }
     }
-    if (escaped.size() >= kEnd)
+    if (escaped.size() >= kNoPiece)
         fail(TSR_DOES_NOT_FIT, "a text of {} bytes is more than the tokenizer can take", text.size());
 
     // Where no piece has a blank behind another character, words are joined with nothing, each by itself: small heaps.
@@ -128,10 +128,10 @@ void SentencePieceModel::encode_word(std::string_view word, Work& work, std::vec
     for (std::string_view rest = word; !rest.empty();) {
         const size_t length = utf8_step(rest).length;  // an ill-formed part is a symbol that no piece matches
         const auto index = static_cast<uint32_t>(symbols.size());
-        symbols.push_back({rest.substr(0, length), index == 0 ? kEnd : index - 1, index + 1});
+        symbols.push_back({rest.substr(0, length), index == 0 ? kNoPiece : index - 1, index + 1});
         rest.remove_prefix(length);
     }
-    symbols.back().next = kEnd;
+    symbols.back().next = kNoPiece;
 
     std::vector<Candidate>& heap = work.heap;
     heap.clear();
@@ -139,7 +139,7 @@ void SentencePieceModel::encode_word(std::string_view word, Work& work, std::vec
     boost::unordered_flat_map<std::string_view, size_t> unused_splits;
     const auto offer = [&](uint32_t at) {
         const uint32_t next = symbols[at].next;
-        if (next == kEnd) return false;
+        if (next == kNoPiece) return false;
         const std::string_view left = symbols[at].text;
         const size_t size = left.size() + symbols[next].text.size();
         if (size > longest_) return false;
@@ -159,17 +159,18 @@ void SentencePieceModel::encode_word(std::string_view word, Work& work, std::vec
         const Candidate best = heap.back();
         heap.pop_back();
         Symbol& left = symbols[best.at];
-        if (left.text.empty() || left.next == kEnd || left.text.size() + symbols[left.next].text.size() != best.size)
+        if (left.text.empty() || left.next == kNoPiece ||
+            left.text.size() + symbols[left.next].text.size() != best.size)
             continue;
         Symbol& right = symbols[left.next];
         left.text = {left.text.data(), best.size};
         left.next = right.next;
         right.text = {};
-        if (left.next != kEnd) symbols[left.next].previous = best.at;
-        if (left.previous != kEnd && offer(left.previous)) std::ranges::push_heap(heap, std::less());
+        if (left.next != kNoPiece) symbols[left.next].previous = best.at;
+        if (left.previous != kNoPiece && offer(left.previous)) std::ranges::push_heap(heap, std::less());
         if (offer(best.at)) std::ranges::push_heap(heap, std::less());
     }
-    for (uint32_t i = 0; i != kEnd; i = symbols[i].next) emit(symbols[i].text, unused_splits, out);
+    for (uint32_t i = 0; i != kNoPiece; i = symbols[i].next) emit(symbols[i].text, unused_splits, out);
 }
 
 void SentencePieceModel::emit(std::string_view piece,

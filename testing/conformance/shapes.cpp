@@ -10,7 +10,7 @@
 namespace tessera::conformance {
 namespace {
 
-constexpr tsr_role kActivation = TSR_ROLE_ACTIVATION, kWeight = TSR_ROLE_WEIGHT;
+constexpr tsr_role kActivationRole = TSR_ROLE_ACTIVATION, kWeightRole = TSR_ROLE_WEIGHT;
 constexpr int64_t kMaxElements = int64_t{1} << 31;
 // Above these elements of a weight the reference takes seconds for each row.
 constexpr int64_t kManyElements = int64_t{1} << 25;
@@ -76,12 +76,12 @@ int64_t elements_of(const Shape& shape) {
 
 void weight(Case& c, tsr_type type, std::initializer_list<int64_t> dims) {
     const int64_t row = *dims.begin();
-    c.fill(c.input("weight", type, dims, kWeight), weight_size(row));
+    c.fill(c.input("weight", type, dims, kWeightRole), weight_size(row));
     c.tolerance = std::max(c.tolerance, tolerance_of(type));
 }
 
 void experts_of_rows(Case& c, int64_t used, int64_t rows, int64_t experts) {
-    Operand& ids = c.input("ids", TSR_TYPE_I32, {used, rows}, kActivation, kRows);
+    Operand& ids = c.input("ids", TSR_TYPE_I32, {used, rows}, kActivationRole, kRows);
     for (int64_t r = 0; r < rows; ++r) {
         for (int64_t i = 0; i < used; ++i)
             ids.integers(static_cast<size_t>(r))[i] = static_cast<int32_t>((r * 7 + i) % experts);
@@ -94,14 +94,14 @@ void add_shape_operands(Case& c, const Shape& shape, int64_t rows) {
     const bool routed = op == TSR_OP_MOE_FFN || op == TSR_OP_MATMUL_ID;
     const int64_t experts = routed ? size[2] : 1, used = std::min<int64_t>(experts, 2);
     if (op == TSR_OP_GET_ROWS) {
-        c.fill(c.input("table", shape.types[0], {size[0], size[1]}, kWeight));
+        c.fill(c.input("table", shape.types[0], {size[0], size[1]}, kWeightRole));
         Operand& ids = c.input("ids", TSR_TYPE_I32, {rows}, TSR_ROLE_INPUT, kRows);
         for (int64_t r = 0; r < rows; ++r) ids.integers(0)[r] = static_cast<int32_t>((r * 7919 + 1) % size[1]);
         c.tolerance = tolerance_of(shape.types[0]);
         c.output("out", TSR_TYPE_F32, {size[0], rows}, kRows);
         return;
     }
-    c.fill(c.input("x", TSR_TYPE_F32, {size[0], rows}, kActivation, kRows));
+    c.fill(c.input("x", TSR_TYPE_F32, {size[0], rows}, kActivationRole, kRows));
     if (op == TSR_OP_MATMUL) {
         weight(c, shape.types[0], {size[0], size[1]});
         c.output("out", TSR_TYPE_F32, {size[1], rows}, kRows);
@@ -120,7 +120,7 @@ void add_shape_operands(Case& c, const Shape& shape, int64_t rows) {
         c.output("out", TSR_TYPE_F32, {size[0], rows}, kRows);
     } else if (op == TSR_OP_MOE_FFN) {
         experts_of_rows(c, used, rows, experts);
-        c.fill(c.input("weights", TSR_TYPE_F32, {used, rows}, kActivation, kRows));
+        c.fill(c.input("weights", TSR_TYPE_F32, {used, rows}, kActivationRole, kRows));
         weight(c, shape.types[0], {size[0], size[1], experts});
         weight(c, shape.types[1], {size[0], size[1], experts});
         weight(c, shape.types[2], {size[1], size[0], experts});
@@ -128,10 +128,10 @@ void add_shape_operands(Case& c, const Shape& shape, int64_t rows) {
         c.output("out", TSR_TYPE_F32, {size[0], rows}, kRows);
     } else {
         if (op == TSR_OP_RMS_NORM) {
-            c.fill(c.input("weight", TSR_TYPE_F32, {size[0]}, kWeight));
+            c.fill(c.input("weight", TSR_TYPE_F32, {size[0]}, kWeightRole));
             c.attribute("epsilon", 1e-6);
         } else {
-            c.fill(c.input("b", TSR_TYPE_F32, {size[0], rows}, kActivation, kRows));
+            c.fill(c.input("b", TSR_TYPE_F32, {size[0], rows}, kActivationRole, kRows));
         }
         c.output("out", TSR_TYPE_F32, {size[0], rows}, kRows);
     }

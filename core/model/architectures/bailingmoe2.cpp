@@ -5,7 +5,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_bailingmoe2(ModelFile& model) {
     CommonParameters common = read_common(model);
     common.layers -= read_prediction_layers(model, common.layers);
     Attention attention = read_partly_rotated_attention(model, common, RopeMode::kNeox);
@@ -17,6 +17,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture bailingmoe2;
-const Architecture bailingmoe2{{"bailingmoe2"}, describe, {}};
+const Architecture bailingmoe2{{"bailingmoe2"}, describe_bailingmoe2, {}};
 
 }  // namespace tessera::architectures

@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_chatglm(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_partly_rotated_attention(model, common, RopeMode::kNorm);
     common.model.layers = make_layers(model, common, attention);
@@ -15,6 +15,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture chatglm;
-const Architecture chatglm{{"chatglm"}, describe, {}};
+const Architecture chatglm{{"chatglm"}, describe_chatglm, {}};
 
 }  // namespace tessera::architectures

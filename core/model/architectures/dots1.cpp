@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_dots1(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kHeads;
@@ -15,6 +15,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture dots1;
-const Architecture dots1{{"dots1"}, describe, {}};
+const Architecture dots1{{"dots1"}, describe_dots1, {}};
 
 }  // namespace tessera::architectures

@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_ernie4_5(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
     common.model.layers = make_layers(model, common, attention);
@@ -14,6 +14,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture ernie4_5;
-const Architecture ernie4_5{{"ernie4_5"}, describe, {}};
+const Architecture ernie4_5{{"ernie4_5"}, describe_ernie4_5, {}};
 
 }  // namespace tessera::architectures

@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_ernie4_5_moe(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
     const int64_t dense = model.get_count("leading_dense_block_count", 0);
@@ -19,6 +19,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture ernie4_5_moe;
-const Architecture ernie4_5_moe{{"ernie4_5-moe"}, describe, {}};
+const Architecture ernie4_5_moe{{"ernie4_5-moe"}, describe_ernie4_5_moe, {}};
 
 }  // namespace tessera::architectures

@@ -7,14 +7,14 @@
 namespace tessera::architectures {
 namespace {
 
-constexpr size_t kWindowsOf = 4;  // layers, of which the last sees all tokens
+constexpr size_t kWindowsOfExaone4 = 4;  // layers, of which the last sees all tokens
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_exaone4(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kHeads;
     common.model.layers = make_layers(model, common, attention);
-    read_windows(model, common.model.layers, kWindowsOf);
+    read_windows(model, common.model.layers, kWindowsOfExaone4);
     const bool windows =
         std::ranges::any_of(common.model.layers, [](const Layer& layer) { return layer.attention.window > 0; });
     for (Layer& layer : common.model.layers) {
@@ -28,6 +28,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture exaone4;
-const Architecture exaone4{{"exaone4"}, describe, {}};
+const Architecture exaone4{{"exaone4"}, describe_exaone4, {}};
 
 }  // namespace tessera::architectures

@@ -9,10 +9,10 @@ namespace {
 
 // Scores of the model of 27B are scaled by embedding / heads, of all others by a head's length. No key says it.
 constexpr int64_t kLayersOf27B = 62;
-constexpr size_t kWindowsOf = 6;          // layers, of which the last sees all tokens
+constexpr size_t kWindowsOfGemma3 = 6;    // layers, of which the last sees all tokens
 constexpr double kBaseOfWindows = 10000;  // of the rotary embedding, whose positions are not scaled
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_gemma3(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kHeads;
@@ -20,7 +20,7 @@ ModelDescription describe(ModelFile& model) {
         attention.scale = 1 / std::sqrt(static_cast<double>(common.model.embedding / common.heads));
     common.model.layers = make_layers(model, common, attention);
     model.get_count("attention.sliding_window");
-    read_windows(model, common.model.layers, kWindowsOf);
+    read_windows(model, common.model.layers, kWindowsOfGemma3);
     Rope local = *attention.rope;
     local.base = model.find_positive("rope.freq_base_swa").value_or(kBaseOfWindows);
     local.freq_scale = 1;
@@ -36,6 +36,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture gemma3;
-const Architecture gemma3{{"gemma3"}, describe, {}};
+const Architecture gemma3{{"gemma3"}, describe_gemma3, {}};
 
 }  // namespace tessera::architectures

@@ -5,7 +5,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_glm4(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_partly_rotated_attention(model, common, RopeMode::kNorm);
     common.model.layers = make_layers(model, common, attention);
@@ -19,6 +19,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture glm4;
-const Architecture glm4{{"glm4"}, describe, {}};
+const Architecture glm4{{"glm4"}, describe_glm4, {}};
 
 }  // namespace tessera::architectures

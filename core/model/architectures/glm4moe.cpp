@@ -5,7 +5,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_glm4moe(ModelFile& model) {
     CommonParameters common = read_common(model);
     common.layers -= read_prediction_layers(model, common.layers);
     Attention attention = read_partly_rotated_attention(model, common, RopeMode::kNeox);
@@ -18,6 +18,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture glm4moe;
-const Architecture glm4moe{{"glm4moe"}, describe, {}};
+const Architecture glm4moe{{"glm4moe"}, describe_glm4moe, {}};
 
 }  // namespace tessera::architectures

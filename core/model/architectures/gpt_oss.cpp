@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_gpt_oss(ModelFile& model) {
     constexpr size_t kWindowsOf = 2;  // layers, of which the last sees all tokens
     constexpr double kLimit = 7;      // of gate and up, which files do not say
     CommonParameters common = read_common(model);
@@ -24,6 +24,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture gpt_oss;
-const Architecture gpt_oss{{"gpt-oss"}, describe, {}};
+const Architecture gpt_oss{{"gpt-oss"}, describe_gpt_oss, {}};
 
 }  // namespace tessera::architectures

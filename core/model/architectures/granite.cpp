@@ -7,7 +7,7 @@ namespace {
 
 constexpr KeyRule kKeysOfHybrids[] = {{"ssm.*", "*", "no layer has a recurrent state"}};
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_granite(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
     model.or_said("attention.scale", model.find_number("attention.scale"), attention.scale);
@@ -29,6 +29,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture granite;
-const Architecture granite{{"granite", "granitemoe"}, describe, {{}, kKeysOfHybrids}};
+const Architecture granite{{"granite", "granitemoe"}, describe_granite, {{}, kKeysOfHybrids}};
 
 }  // namespace tessera::architectures

@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_hunyuan_dense(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kHeads;
@@ -16,6 +16,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture hunyuan_dense;
-const Architecture hunyuan_dense{{"hunyuan-dense"}, describe, {}};
+const Architecture hunyuan_dense{{"hunyuan-dense"}, describe_hunyuan_dense, {}};
 
 }  // namespace tessera::architectures

@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_hunyuan_moe(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kHeads;
@@ -18,6 +18,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture hunyuan_moe;
-const Architecture hunyuan_moe{{"hunyuan-moe"}, describe, {}};
+const Architecture hunyuan_moe{{"hunyuan-moe"}, describe_hunyuan_moe, {}};
 
 }  // namespace tessera::architectures

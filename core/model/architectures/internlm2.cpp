@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_internlm2(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
     common.model.layers = make_layers(model, common, attention);
@@ -14,6 +14,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture internlm2;
-const Architecture internlm2{{"internlm2"}, describe, {}};
+const Architecture internlm2{{"internlm2"}, describe_internlm2, {}};
 
 }  // namespace tessera::architectures

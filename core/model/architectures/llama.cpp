@@ -14,7 +14,7 @@ void check_rope_factors(ModelFile& model, const Rope& rope, int64_t context) {
         model.note("rope_freqs.weight is not in the file; files of Llama 3.1 and later have it");
 }
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_llama(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
     const auto experts = read_experts(model, common.layers, {.normalize = true, .length = common.feed_forward});
@@ -27,6 +27,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture llama;
-const Architecture llama{{"llama"}, describe, {}};
+const Architecture llama{{"llama"}, describe_llama, {}};
 
 }  // namespace tessera::architectures

@@ -6,7 +6,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_mimo2(ModelFile& model) {
     CommonParameters common = read_common(model);
     common.layers -= read_prediction_layers(model, common.layers);
     Attention attention = read_partly_rotated_attention(model, common, RopeMode::kNeox);
@@ -35,6 +35,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture mimo2;
-const Architecture mimo2{{"mimo2"}, describe, {}};
+const Architecture mimo2{{"mimo2"}, describe_mimo2, {}};
 
 }  // namespace tessera::architectures

@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_minicpm(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
     read_rope_tables(model, *attention.rope, common.model.context);
@@ -16,6 +16,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture minicpm;
-const Architecture minicpm{{"minicpm"}, describe, {}};
+const Architecture minicpm{{"minicpm"}, describe_minicpm, {}};
 
 }  // namespace tessera::architectures

@@ -5,7 +5,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_minicpm3(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention =
         read_latent_attention(model, common, {RopeMode::kNeox, common.model.embedding / common.heads});
@@ -18,6 +18,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture minicpm3;
-const Architecture minicpm3{{"minicpm3"}, describe, {}};
+const Architecture minicpm3{{"minicpm3"}, describe_minicpm3, {}};
 
 }  // namespace tessera::architectures

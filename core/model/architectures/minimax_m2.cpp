@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_minimax_m2(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_partly_rotated_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kRows;
@@ -16,6 +16,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture minimax_m2;
-const Architecture minimax_m2{{"minimax-m2"}, describe, {}};
+const Architecture minimax_m2{{"minimax-m2"}, describe_minimax_m2, {}};
 
 }  // namespace tessera::architectures

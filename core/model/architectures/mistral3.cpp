@@ -20,7 +20,7 @@ void read_yarn_multiplier(ModelFile& model, Rope& rope) {
     rope.attn_factor /= 1.0 - 0.1 * model.or_said(kKey, given, 0.0) * std::log(rope.freq_scale);
 }
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_mistral3(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
     read_yarn_multiplier(model, *attention.rope);
@@ -33,6 +33,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture mistral3;
-const Architecture mistral3{{"mistral3"}, describe, {}};
+const Architecture mistral3{{"mistral3"}, describe_mistral3, {}};
 
 }  // namespace tessera::architectures

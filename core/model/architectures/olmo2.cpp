@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_olmo2(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kRows;
@@ -19,6 +19,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture olmo2;
-const Architecture olmo2{{"olmo2"}, describe, {}};
+const Architecture olmo2{{"olmo2"}, describe_olmo2, {}};
 
 }  // namespace tessera::architectures

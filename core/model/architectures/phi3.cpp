@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_phi3(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     read_rope_tables(model, *attention.rope, common.model.context);
@@ -19,6 +19,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture phi3;
-const Architecture phi3{{"phi3"}, describe, {}};
+const Architecture phi3{{"phi3"}, describe_phi3, {}};
 
 }  // namespace tessera::architectures

@@ -5,20 +5,20 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_qwen2(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     common.model.layers = make_layers(model, common, attention);
     return common.model;
 }
 
-constexpr KeyRule kKeys[] = {
+constexpr KeyRule kKeysOfQwen2[] = {
     {"rope.dimension_sections", "*", "of text, all sections have the same position"},
 };
 
 }  // namespace
 
 extern const Architecture qwen2;
-const Architecture qwen2{{"qwen2", "qwen2vl"}, describe, {{}, kKeys}};
+const Architecture qwen2{{"qwen2", "qwen2vl"}, describe_qwen2, {{}, kKeysOfQwen2}};
 
 }  // namespace tessera::architectures

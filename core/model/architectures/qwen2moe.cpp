@@ -5,7 +5,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_qwen2moe(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     const int64_t used = model.find_count("expert_used_count", 0).value_or(0);
@@ -19,6 +19,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture qwen2moe;
-const Architecture qwen2moe{{"qwen2moe"}, describe, {}};
+const Architecture qwen2moe{{"qwen2moe"}, describe_qwen2moe, {}};
 
 }  // namespace tessera::architectures

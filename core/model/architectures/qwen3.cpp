@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_qwen3(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kHeads;
@@ -13,7 +13,7 @@ ModelDescription describe(ModelFile& model) {
     return common.model;
 }
 
-constexpr KeyRule kKeys[] = {
+constexpr KeyRule kKeysOfQwen3[] = {
     {"rope.dimension_sections", "*", "of text, all sections have the same position"},
     {"n_deepstack_layers", "*", "images are not computed", true},
 };
@@ -21,6 +21,6 @@ constexpr KeyRule kKeys[] = {
 }  // namespace
 
 extern const Architecture qwen3;
-const Architecture qwen3{{"qwen3", "qwen3vl"}, describe, {{}, kKeys}};
+const Architecture qwen3{{"qwen3", "qwen3vl"}, describe_qwen3, {{}, kKeysOfQwen3}};
 
 }  // namespace tessera::architectures

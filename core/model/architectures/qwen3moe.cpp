@@ -5,7 +5,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_qwen3moe(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kHeads;
@@ -18,7 +18,7 @@ ModelDescription describe(ModelFile& model) {
     return common.model;
 }
 
-constexpr KeyRule kKeys[] = {
+constexpr KeyRule kKeysOfQwen3Moe[] = {
     {"rope.dimension_sections", "*", "of text, all sections have the same position"},
     {"n_deepstack_layers", "*", "images are not computed", true},
 };
@@ -26,6 +26,6 @@ constexpr KeyRule kKeys[] = {
 }  // namespace
 
 extern const Architecture qwen3moe;
-const Architecture qwen3moe{{"qwen3moe", "qwen3vlmoe"}, describe, {{}, kKeys}};
+const Architecture qwen3moe{{"qwen3moe", "qwen3vlmoe"}, describe_qwen3moe, {{}, kKeysOfQwen3Moe}};
 
 }  // namespace tessera::architectures

@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_seed_oss(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     common.model.layers = make_layers(model, common, attention);
@@ -15,6 +15,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture seed_oss;
-const Architecture seed_oss{{"seed_oss"}, describe, {}};
+const Architecture seed_oss{{"seed_oss"}, describe_seed_oss, {}};
 
 }  // namespace tessera::architectures

@@ -4,7 +4,7 @@
 namespace tessera::architectures {
 namespace {
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_smollm3(ModelFile& model) {
     constexpr size_t kWithoutPositions = 4;
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
@@ -17,6 +17,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture smollm3;
-const Architecture smollm3{{"smollm3"}, describe, {}};
+const Architecture smollm3{{"smollm3"}, describe_smollm3, {}};
 
 }  // namespace tessera::architectures

@@ -73,7 +73,7 @@ std::vector<double> read_limits(ModelFile& model, std::string_view name, std::st
     return std::vector<double>(count, 0.0);
 }
 
-ModelDescription describe(ModelFile& model) {
+ModelDescription describe_step35(ModelFile& model) {
     CommonParameters common = read_common(model);
     common.layers -= read_prediction_layers(model, common.layers);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
@@ -101,6 +101,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture step35;
-const Architecture step35{{"step35"}, describe, {}};
+const Architecture step35{{"step35"}, describe_step35, {}};
 
 }  // namespace tessera::architectures

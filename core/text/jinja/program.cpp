@@ -189,71 +189,71 @@ class Runner {
     }
 
     Flow execute(const Statement& s) {
-        using Kind = Statement::Kind;
+        using Step = Statement::Kind;
         switch (s.kind) {
-            case Kind::kText:
+            case Step::kText:
                 budget_.bytes(s.text.size());
                 out_.own(s.text);
                 break;
-            case Kind::kPrint: {
+            case Step::kPrint: {
                 const Value value = evaluate(*s.expression);
                 located(*s.expression, [&] { write(written(value, budget_)); });
                 break;
             }
-            case Kind::kIf:
+            case Step::kIf:
                 for (const auto& [condition, body] : s.branches)
                     if (!condition || evaluate(*condition).truth()) return execute(body);
                 break;
-            case Kind::kFor: {
+            case Step::kFor: {
                 const Value items = evaluate(*s.expression);
                 return located(*s.expression, [&] { return execute_for(s, items_of(items, budget_), here_, 0); });
             }
-            case Kind::kSet: {
+            case Step::kSet: {
                 const Value value = evaluate(*s.expression);
                 located(*s.expression, [&] { assign(s.target, value); });
                 break;
             }
-            case Kind::kSetBlock: {
+            case Step::kSetBlock: {
                 Flow flow = Flow::kOn;
                 Value value = captured([&] { flow = execute_in_scope(s.body); });
                 if (s.expression) value = filtered(*s.expression, value);
                 assign(s.target, value);
                 return flow;
             }
-            case Kind::kWith: {
+            case Step::kWith: {
                 std::vector<Value> values;
                 for (const auto& [target, expression] : s.assignments) values.push_back(evaluate(*expression));
                 const Scope scope(*this, here_);
                 for (size_t i = 0; i < values.size(); ++i) assign(s.assignments[i].first, values[i]);
                 return execute(s.body);
             }
-            case Kind::kMacro: {
+            case Step::kMacro: {
                 Value made = closure(*s.macro);
                 set(s.macro->name, std::move(made));
                 break;
             }
-            case Kind::kCall: {
+            case Step::kCall: {
                 const Closure caller = closure(*s.macro);
                 const Value value = located(*s.expression, [&] { return evaluate_call(*s.expression, &caller); });
                 write(written(value, budget_));
                 break;
             }
-            case Kind::kFilter: {
+            case Step::kFilter: {
                 Flow flow = Flow::kOn;
                 const Value value = captured([&] { flow = execute_in_scope(s.body); });
                 write(written(filtered(*s.expression, value), budget_));
                 return flow;
             }
-            case Kind::kScope:
+            case Step::kScope:
                 return execute_in_scope(s.body);
-            case Kind::kDo:
+            case Step::kDo:
                 evaluate(*s.expression);
                 break;
-            case Kind::kBreak:
+            case Step::kBreak:
                 return Flow::kBreak;
-            case Kind::kContinue:
+            case Step::kContinue:
                 return Flow::kContinue;
-            case Kind::kRefused:
+            case Step::kRefused:
                 fail(TSR_UNSUPPORTED, "{}", s.text);
         }
         return Flow::kOn;

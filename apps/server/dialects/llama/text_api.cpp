@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kMaximumTokens = 1 << 24;
+constexpr size_t kMaximumTextTokens = 1 << 24;
 
 // A text, or its bytes where it ends within a character.
 void write_piece(text::JsonWriter& json, std::string_view bytes) {
@@ -39,11 +39,12 @@ HttpResponse tokenize_response(std::string_view body, const ModelText& model, By
     const bool with_pieces = fields.boolean("with_pieces").value_or(false);
     const text::EncodeOptions options{.add_special = fields.boolean("add_special").value_or(false),
                                       .parse_special = fields.boolean("parse_special").value_or(true),
-                                      .most_tokens = kMaximumTokens};
+                                      .most_tokens = kMaximumTextTokens};
     fields.check_read();
     const std::vector<text::Token> tokens = model.tokenizer->encode(*content, options);
-    if (tokens.size() > kMaximumTokens)
-        throw ApiError(400, fmt::format("content: more than {} tokens; send it in parts", kMaximumTokens), "content");
+    if (tokens.size() > kMaximumTextTokens)
+        throw ApiError(400, fmt::format("content: more than {} tokens; send it in parts", kMaximumTextTokens),
+                       "content");
     CountedBody response(memory, "content");
     if (const size_t bytes = tokens.capacity() * sizeof(text::Token); bytes > CountedBody::kUncounted)
         response.count(bytes);
@@ -68,7 +69,7 @@ HttpResponse tokenize_response(std::string_view body, const ModelText& model, By
 HttpResponse detokenize_response(std::string_view body, const ModelText& model, ByteBudget& memory) {
     const json::object object = parse_object(body);
     const Fields fields(object, detokenize_table());
-    const json::array* const given = fields.array("tokens", kMaximumTokens);
+    const json::array* const given = fields.array("tokens", kMaximumTextTokens);
     if (!given) fields.reject("tokens", "a list of tokens");
     fields.check_read();
     CountedBody response(memory, "tokens");
