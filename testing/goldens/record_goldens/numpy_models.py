@@ -12,13 +12,32 @@ import seeded
 from families import FAMILIES
 
 
+class Tensors(dict):
+    """Remembers which were read: a model of which some are not is not one of these."""
+
+    def __init__(self, tensors):
+        super().__init__(tensors)
+        self.unread = set(tensors)
+
+    def update(self, tensors):
+        super().update(tensors)
+        self.unread |= set(tensors)
+
+    def __getitem__(self, name):
+        self.unread.discard(name)
+        return super().__getitem__(name)
+
+    def get(self, name, default=None):
+        return self[name] if name in self else default
+
+
 class File:
     def __init__(self, path):
         reader = gguf.GGUFReader(path)
         self.keys = {k: f.contents() for k, f in reader.fields.items()}
-        self.tensors = {t.name: self._values(t) for t in reader.tensors}
+        self.tensors = Tensors({t.name: self._values(t) for t in reader.tensors})
         if seeded.PREFIX + "seed" in reader.fields:
-            self.tensors |= {name: values.astype(np.float64) for name, values in seeded.read_weights(reader).items()}
+            self.tensors.update({name: values.astype(np.float64) for name, values in seeded.read_weights(reader).items()})
         self.arch = self.keys["general.architecture"]
 
     @staticmethod
