@@ -70,7 +70,7 @@ def ours(program, name, text):
 
 
 def differences(program, name, cutter, text):
-    published = [((len(pretoken.encode()), pretoken) for pretoken, _ in cutter.pre_tokenize_str(text)]
+    published = [(len(pretoken.encode()), pretoken) for pretoken, _ in cutter.pre_tokenize_str(text)]
     lengths = ours(program, name, text)
     if [length for length, _ in published] == lengths.tolist():
         return 0
