@@ -422,8 +422,11 @@ void Server::State::add_routes() {
     if (settings.page) {
         add_page();
     } else {
-        // Clients of ollama ask so whether a server is there.
-        routes[{"HEAD", "/"}] = {nullptr, [](const HttpRequest&) { return HttpResponse{200, "text/plain", {}, {}}; }};
+        // Clients of ollama ask by HEAD / whether a server is there.
+        routes[{"GET", "/"}] = {
+            nullptr, [](const HttpRequest&) {
+                return HttpResponse{200, "text/plain", "tessera-server, without its chat page\n", {}};
+            }};
     }
     for (const std::span<const Endpoint> file : endpoints()) {
         for (const Endpoint& endpoint : file) {

@@ -485,7 +485,8 @@ class Errors(Page):
             self.assertEqual(server.request("GET", "/")[0], 404)
             self.assertEqual(server.request("GET", "/aix")[0], 404)
         with RunningServer("--no-webui") as server:
-            self.assertEqual(server.request("GET", "/")[0], 404)
+            status, text = server.request("GET", "/")
+            self.assertEqual((status, "without its chat page" in str(text)), (200, True))
             self.assertEqual(server.request("GET", "/app.js")[0], 404)
 
     def test_a_busy_or_loading_server_and_answers_that_think(self):
