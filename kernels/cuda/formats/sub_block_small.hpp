@@ -223,4 +223,16 @@ struct Format<TSR_TYPE_Q8_ROW> : sub_block_bits::FormatOf<formats::BlockQ8Row> {
     }
 };
 
+template <>
+struct Format<TSR_TYPE_Q8_KV> : sub_block_bits::FormatOf<formats::BlockQ8KV> {
+    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
+        using namespace sub_block_bits;
+        SubBlock p;
+        words_at<8>(block(blocks, pair) + 16 * (odd), p.codes);
+        p.scale = row_scale;
+        p.offset = 0;
+        return p;
+    }
+};
+
 }  // namespace tessera::cuda_kernels

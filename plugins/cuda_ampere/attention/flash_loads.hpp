@@ -248,16 +248,23 @@ class FlashLoader {
     template <int kElements, int kType>
     SIMT_DEVICE static void decode_row(unsigned char* to, int row, int part, int head, const char* from) {
         using namespace simt;
-        constexpr int kSubBlocks = kElements / 16;
-        SIMT_UNROLL
-        for (int i = 0; i < (kSubBlocks + 7) / 8; ++i) {
+        constexpr int kSubBlocks = kElements / 16, kRounds = (kSubBlocks + 7) / 8;
+        const auto decode = [&](int i) {
             const int sub_block = part + i * 8;
-            if (kSubBlocks % 8 != 0 && sub_block >= kSubBlocks) break;
+            if (kSubBlocks % 8 != 0 && sub_block >= kSubBlocks) return;
             uint32_t words[8] = {};
             if (from) decode_to_f16<kType>(from, head * kSubBlocks + sub_block, words);
             *reinterpret_cast<UInt4*>(to + (2 * sub_block ^ row % 8) * 16) = {words[0], words[1], words[2], words[3]};
             *reinterpret_cast<UInt4*>(to + (2 * sub_block + 1 ^ row % 8) * 16) = {words[4], words[5], words[6],
                                                                                   words[7]};
+        };
+        if constexpr (kType == TSR_TYPE_Q8_KV) {
+            // The scale of the row beside an unrolled loop costs the wide kernels more registers than they have.
+            SIMT_KEEP_LOOP
+            for (int i = 0; i < kRounds; ++i) decode(i);
+        } else {
+            SIMT_UNROLL
+            for (int i = 0; i < kRounds; ++i) decode(i);
         }
     }
 
