@@ -82,7 +82,7 @@ constexpr Flag kRefusedFlags[] = {
     refused("sequences", "-ns --sequences -ps --p-split", Takes::kValue, "", "several prompts are answered at once with --parallel N -f FILE"),
     refused("embedding", "--embedding --embeddings", Takes::kNothing, "", kNoEmbeddings, kEngine & ~kBench & ~kServe),
     refused("rerank", "--rerank --reranking", Takes::kNothing, "", kNoRankings, kEngine & ~kBench),
-    refused("pooling", "--pooling", Takes::kValue, "none", kNoEmbeddings, kNotServe),
+    refused("pooling-elsewhere", "--pooling", Takes::kValue, "none", kNoEmbeddings, kNotServe),
     refused("embd-normalize", "--embd-normalize --embd-output-format --embd-separator --cls-separator", Takes::kValue, "", kNormOfRequest),
     // Of servers
     refused("api-key-elsewhere", "--api-key --api-key-file", Takes::kValue, "", kKeysOfServers, kNotServe),
