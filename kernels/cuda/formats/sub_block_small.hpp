@@ -211,12 +211,14 @@ struct Format<TSR_TYPE_Q8_K_F16> : sub_block_bits::FormatOf<formats::BlockQ8KF16
     }
 };
 
-template <>
-struct Format<TSR_TYPE_Q8_ROW> : sub_block_bits::FormatOf<formats::BlockQ8Row> {
+// Blocks of int8 alone, under the scale of a row.
+template <class Block>
+struct BytesOfRow : sub_block_bits::FormatOf<Block> {
+    using Base = sub_block_bits::FormatOf<Block>;
+
     SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
-        using namespace sub_block_bits;
         SubBlock p;
-        words_at<16>(block(blocks, pair) + 16 * (odd), p.codes);
+        Base::template words_at<16>(Base::block(blocks, pair) + 16 * odd, p.codes);
         p.scale = row_scale;
         p.offset = 0;
         return p;
@@ -224,15 +226,8 @@ struct Format<TSR_TYPE_Q8_ROW> : sub_block_bits::FormatOf<formats::BlockQ8Row> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q8_KV> : sub_block_bits::FormatOf<formats::BlockQ8KV> {
-    SIMT_DEVICE static SubBlock at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
-        using namespace sub_block_bits;
-        SubBlock p;
-        words_at<8>(block(blocks, pair) + 16 * (odd), p.codes);
-        p.scale = row_scale;
-        p.offset = 0;
-        return p;
-    }
-};
+struct Format<TSR_TYPE_Q8_ROW> : BytesOfRow<formats::BlockQ8Row> {};
+template <>
+struct Format<TSR_TYPE_Q8_KV> : BytesOfRow<formats::BlockQ8KV> {};
 
 }  // namespace tessera::cuda_kernels
