@@ -82,7 +82,7 @@ constexpr FieldRow kOptions[] = {
     {"use_mlock", kHarmless, kPlan},
     {"vocab_only", kRefused, "the model is loaded"},
     {"logits_all", kRefused, "use /v1/completions"},
-    {"embedding_only", kRefused, "this version generates text alone"},
+    {"embedding_only", kRefused, "ask /api/embed"},
     {"penalize_newline", kRefused, "penalties count every token alike", "[true]"},
     {"tfs_z", kRefused, "this version has no such sampler", "[1]"},
 };
