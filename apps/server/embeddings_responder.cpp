@@ -90,24 +90,24 @@ void write_vector(text::JsonWriter& json, const std::vector<float>& vector, bool
 }
 
 EmbeddingsResponder::EmbeddingsResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model,
-                                         Delivery delivery, EmbeddingsForm embeddings, size_t prompts)
-    : Responder(std::move(exchange), std::move(model), delivery, prompts), form_(embeddings) {
+                                         Delivery delivery, EmbeddingsDelivery embeddings, size_t prompts)
+    : Responder(std::move(exchange), std::move(model), delivery, prompts), how_(embeddings) {
     embeddings_.model = this->model().name;
-    embeddings_.base64 = form_.base64;
+    embeddings_.base64 = how_.base64;
     embeddings_.vectors.resize(prompts);
 }
 
 void EmbeddingsResponder::on_finish(size_t prompt, const session::Answer& answer) {
     std::vector<float>& vector = embeddings_.vectors[prompt];
     vector = answer.embedding;
-    normalise(vector, form_.norm);
+    normalise(vector, how_.norm);
     embeddings_.prompt_tokens += answer.prompt_tokens;
     embeddings_.seconds = std::max(embeddings_.seconds, answer.seconds);
 }
 
 void EmbeddingsResponder::on_end() {
     const uint64_t values = embeddings_.vectors.size() * embeddings_.vectors.front().size();
-    respond_later(values * kFloatBytes, [this] { return form_.write(embeddings_); });
+    respond_later(values * kFloatBytes, [this] { return how_.write(embeddings_); });
 }
 
 void check_embeddings(const EndpointContext& context, const ServedModel& model) {

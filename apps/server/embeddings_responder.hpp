@@ -1,4 +1,4 @@
-// Vectors of texts, whatever form they are sent in: the model's hidden states, pooled.
+// Vectors of texts, in whatever API: the model's hidden states, pooled.
 #pragma once
 
 #include "apps/server/prompts_of_request.hpp"
@@ -23,7 +23,7 @@ struct Embeddings {
     bool base64 = false;  // vectors are to be told so
 };
 
-struct EmbeddingsForm {
+struct EmbeddingsDelivery {
     // The p of the norm by which vectors are divided; 0: the largest value becomes 32760; negative: they stay.
     int64_t norm = 2;
     bool base64 = false;
@@ -33,7 +33,7 @@ struct EmbeddingsForm {
 struct EmbeddingsRequest {
     Delivery delivery;
     std::vector<session::Request> prompts;
-    EmbeddingsForm embeddings;
+    EmbeddingsDelivery embeddings;
 };
 
 // The texts or tokens of the field `name`, with what the field pooling says of their states. Throws ApiError(400).
@@ -42,7 +42,7 @@ std::vector<session::Request> read_inputs(const Fields& fields, std::string_view
 // The field encoding_format: whether it is base64. Throws ApiError(400).
 bool reads_base64(const Fields& fields);
 
-// Divides by the norm as EmbeddingsForm has it; a vector of zeros stays.
+// Divides by the norm as EmbeddingsDelivery has it; a vector of zeros stays.
 void normalise(std::vector<float>& vector, int64_t norm);
 
 // Appends a list of numbers, or a text in base64 of little-endian 32-bit floats.
@@ -51,7 +51,7 @@ void write_vector(text::JsonWriter& json, const std::vector<float>& vector, bool
 class EmbeddingsResponder final : public Responder {
   public:
     EmbeddingsResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
-                        EmbeddingsForm embeddings, size_t prompts);
+                        EmbeddingsDelivery embeddings, size_t prompts);
 
   private:
     void on_token(size_t, const session::ShownToken&, std::string_view) override {}
@@ -59,7 +59,7 @@ class EmbeddingsResponder final : public Responder {
     void on_end() override;
     std::string progress_json(std::string_view) override { return {}; }
 
-    const EmbeddingsForm form_;
+    const EmbeddingsDelivery how_;
     Embeddings embeddings_;
 };
 

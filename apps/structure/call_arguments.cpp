@@ -92,7 +92,7 @@ class TagArguments {
           root_(root),
           reply_(reply),
           tokenizer_(tokenizer),
-          rules_(root, ValueForm::kJson, tags.forbidden, prefix, tokenizer) {}
+          rules_(root, ValueSyntax::kJson, tags.forbidden, prefix, tokenizer) {}
 
     CallArguments of(std::span<const Parameter> parameters) {
         std::string expression;
@@ -204,10 +204,11 @@ class TagArguments {
     ValueRules rules_;
 };
 
-CallArguments literal_arguments(ArgumentsForm form, const json::value& root, bool held, const std::string& prefix,
+CallArguments literal_arguments(ArgumentsSyntax syntax, const json::value& root, bool held, const std::string& prefix,
                                 const text::Tokenizer& tokenizer) {
-    const bool gemma = form == ArgumentsForm::kGemma;
-    ValueRules rules(root, gemma ? ValueForm::kGemma : ValueForm::kPython, gemma ? "<|\"|>" : "", prefix, tokenizer);
+    const bool gemma = syntax == ArgumentsSyntax::kGemma;
+    ValueRules rules(root, gemma ? ValueSyntax::kGemma : ValueSyntax::kPython, gemma ? "<|\"|>" : "", prefix,
+                     tokenizer);
     const std::string_view mark = gemma ? ":" : "=", separator = gemma ? "," : ", ";
     if (!held) {
         const std::string one = fmt::format("/[A-Za-z0-9_.-]{{1,64}}/ {} {}", lark_text(mark), rules.any_value());
@@ -230,7 +231,7 @@ CallArguments call_arguments(const CallFormat& format, const CallableTool& tool,
                              const std::string& prefix, const text::ReplySyntax& reply,
                              const text::Tokenizer& tokenizer) {
     const json::value root = checked_schema(parameters);
-    if (format.arguments != ArgumentsForm::kTags)
+    if (format.arguments != ArgumentsSyntax::kTags)
         return literal_arguments(format.arguments, root, tool.held, prefix, tokenizer);
     TagArguments arguments(*format.tags, tool.name, root, prefix, reply, tokenizer);
     return tool.held ? arguments.of(parameters_in(root.get_object())) : arguments.any();

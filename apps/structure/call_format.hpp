@@ -9,7 +9,7 @@
 
 namespace tessera::structure {
 
-enum class ArgumentsForm : uint8_t { kJson, kTags, kPython, kGemma };
+enum class ArgumentsSyntax : uint8_t { kJson, kTags, kPython, kGemma };
 
 // What a parameter stands in. kOptionalBreak: a line break that templates of some models write.
 inline constexpr char kOptionalBreak = '\v';
@@ -33,7 +33,7 @@ struct CallFormat {
     std::string_view call_end, between, section_end;
     std::string_view name_key = "name", arguments_key = "arguments";
     bool one_alone = false;  // the format has no several
-    ArgumentsForm arguments = ArgumentsForm::kJson;
+    ArgumentsSyntax arguments = ArgumentsSyntax::kJson;
     const TagFormat* tags = nullptr;  // of kTags
 };
 

@@ -42,7 +42,7 @@ std::string call_rules(const CallFormat& format, const CallableTool& tool, size_
     try {
         const json::value parameters = parameters_of(tool);
         const std::string end = optional_breaks(format.call_end, tokenizer);
-        if (format.arguments == ArgumentsForm::kJson) {
+        if (format.arguments == ArgumentsSyntax::kJson) {
             std::string begin, close;
             if (format.after_name.empty()) {
                 begin = lark_text(

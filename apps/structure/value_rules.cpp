@@ -177,7 +177,7 @@ std::string ValueRules::any_value() {
 std::string ValueRules::text_of(const SchemaKind& kind) {
     const std::vector<std::string> asked = conditions_of(kind);
     std::vector<std::string> conditions;
-    if (form_ == ValueForm::kGemma) return bare_text(kind, {}, kGemmaQuote);
+    if (syntax_ == ValueSyntax::kGemma) return bare_text(kind, {}, kGemmaQuote);
     constexpr std::string_view kPlain = R"([^"\\\x00-\x1f\x7f])";
     if (kind.keywords.contains("pattern") || kind.keywords.contains("format")) {
         // Of its characters only those that are written as they are.
@@ -197,7 +197,7 @@ std::string ValueRules::bare_text(const SchemaKind& text, std::span<const std::s
     conditions.push_back(lark_without(std::span(&forbidden_, forbidden_.empty() ? 0 : 1)));
     for (const std::string& one : conditions_of(text)) conditions.push_back(lark_regex(one));
     conditions.insert(conditions.end(), more.begin(), more.end());
-    return delimited(form_ == ValueForm::kGemma ? kGemmaQuote : "", std::move(conditions), close);
+    return delimited(syntax_ == ValueSyntax::kGemma ? kGemmaQuote : "", std::move(conditions), close);
 }
 
 std::string ValueRules::bare_constant(std::string_view text, std::string_view close, const std::string& place) const {
@@ -343,7 +343,7 @@ std::string ValueRules::bare_key(std::string_view name, const std::string& place
 }
 
 std::string ValueRules::key_of(std::string_view name, const std::string& place) const {
-    if (form_ == ValueForm::kGemma) return lark_text(bare_key(name, place) + std::string(colon()));
+    if (syntax_ == ValueSyntax::kGemma) return lark_text(bare_key(name, place) + std::string(colon()));
     const std::string written = text::json_string(name) + std::string(colon());
     if (!forbidden_.empty() && written.find(forbidden_) != written.npos)
         refuse_keyword(place, "", fmt::format("has {}, which ends a value in the model's format of calls", forbidden_));
@@ -351,12 +351,12 @@ std::string ValueRules::key_of(std::string_view name, const std::string& place) 
 }
 
 std::string ValueRules::any_key() {
-    if (form_ == ValueForm::kGemma) return "/[A-Za-z0-9_.-]{1,64}/";
+    if (syntax_ == ValueSyntax::kGemma) return "/[A-Za-z0-9_.-]{1,64}/";
     return text_of({ValueKind::kText, {}, {}, ""});
 }
 
 std::string ValueRules::constant_of(const json::value& value, const std::string& place) const {
-    const bool python = form_ == ValueForm::kPython;
+    const bool python = syntax_ == ValueSyntax::kPython;
     if (value.is_null()) return python ? "\"None\"" : "\"null\"";
     if (value.is_bool())
         return value.get_bool() ? (python ? "\"True\"" : "\"true\"") : (python ? "\"False\"" : "\"false\"");
@@ -365,7 +365,7 @@ std::string ValueRules::constant_of(const json::value& value, const std::string&
     if (value.is_uint64()) return lark_text(fmt::format("{}", value.get_uint64()));
     if (value.is_string()) {
         const std::string_view text = value.get_string();
-        if (form_ == ValueForm::kGemma) {
+        if (syntax_ == ValueSyntax::kGemma) {
             if (text.find(kGemmaQuote) != text.npos) refuse_keyword(place, "", "has a quote of the format");
             return fmt::format("{} {}", lark_markers(kGemmaQuote, tokenizer_), bare_constant(text, kGemmaQuote, place));
         }

@@ -15,7 +15,7 @@ namespace tessera::structure {
 
 // kJson: as Python's json module writes it. kPython: True, False and None for true, false and null. kGemma: no blanks,
 // keys without quotes, texts between <|"|>.
-enum class ValueForm : uint8_t { kJson, kPython, kGemma };
+enum class ValueSyntax : uint8_t { kJson, kPython, kGemma };
 
 // All but take_rules() give an expression. They throw Error(TSR_INVALID_ARGUMENT) that names the keyword and its place
 // for what values cannot be held to. What they let through is valid, and not all of that: members stand in the order of
@@ -25,9 +25,9 @@ class ValueRules {
     // `root`: the whole schema, as checked_schema() returns it, which references refer to; both outlive this.
     // `forbidden`: stands in no value; empty: anything may. `prefix`: small letters and digits, with which names of
     // rules begin.
-    ValueRules(const boost::json::value& root, ValueForm form, std::string_view forbidden, std::string prefix,
+    ValueRules(const boost::json::value& root, ValueSyntax syntax, std::string_view forbidden, std::string prefix,
                const text::Tokenizer& tokenizer)
-        : root_(root), form_(form), forbidden_(forbidden), prefix_(std::move(prefix)), tokenizer_(tokenizer) {}
+        : root_(root), syntax_(syntax), forbidden_(forbidden), prefix_(std::move(prefix)), tokenizer_(tokenizer) {}
 
     std::string value(const boost::json::value& schema, const std::string& place);
     std::string value(const SchemaKind& kind);
@@ -62,11 +62,11 @@ class ValueRules {
     std::string any_key();
     std::string constant_of(const boost::json::value& value, const std::string& place) const;
     std::string delimited(std::string_view open, std::vector<std::string> conditions, std::string_view close);
-    std::string_view comma() const { return form_ == ValueForm::kGemma ? "," : ", "; }
-    std::string_view colon() const { return form_ == ValueForm::kGemma ? ":" : ": "; }
+    std::string_view comma() const { return syntax_ == ValueSyntax::kGemma ? "," : ", "; }
+    std::string_view colon() const { return syntax_ == ValueSyntax::kGemma ? ":" : ": "; }
 
     const boost::json::value& root_;
-    const ValueForm form_;
+    const ValueSyntax syntax_;
     const std::string forbidden_, prefix_;
     const text::Tokenizer& tokenizer_;
     std::map<std::string, std::string, std::less<>> references_;  // names of their rules
