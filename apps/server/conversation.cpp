@@ -118,6 +118,20 @@ void append_line(std::string& to, std::string_view text) {
     to += text;
 }
 
+ToolChoice read_allowed_tools(
+    const Fields& allowed,
+    const std::function<std::string(const boost::json::object& tool, const std::string& path)>& name_of) {
+    if (allowed.text("mode") != "required")
+        allowed.refuse("mode", "of tools some of which may be called, one must be: give only those in tools");
+    ToolChoice made{ToolChoice::Kind::kNamed};
+    each_object(allowed, "tools", kMaximumTools, [&](const boost::json::object& tool, const std::string& where) {
+        made.names.push_back(name_of(tool, where));
+    });
+    if (made.names.empty()) allowed.reject("tools", "a list of at least one function");
+    allowed.check_read();
+    return made;
+}
+
 void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& conversation) {
     using enum ToolChoice::Kind;
     std::vector<text::ChatTool>& tools = conversation.options.tools;

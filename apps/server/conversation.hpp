@@ -96,6 +96,12 @@ std::vector<text::ChatTool> read_own_tools(const Fields& fields, const FieldTabl
 // Puts a text, if there is any, on a line of its own.
 void append_line(std::string& to, std::string_view text);
 
+// Of a choice among `allowed`, an object with a mode and a list of tools: their names, by `name_of`. Throws
+// ApiError(400) for a mode other than required: with tools some of which may be called, those alone are to be sent.
+ToolChoice read_allowed_tools(
+    const Fields& allowed,
+    const std::function<std::string(const boost::json::object& tool, const std::string& path)>& name_of);
+
 // Sets the tools that are described and the calls that are asked for, of the field tool_choice. Throws ApiError(400)
 // for a choice of what is not there.
 void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& conversation);

@@ -161,14 +161,7 @@ ToolChoice choice_of(const Fields& fields) {
     const json::object* const allowed = outer.object("allowed_tools");
     if (!allowed) outer.reject("allowed_tools", "an object");
     const Fields inner(*allowed, allowed_tools_table(), outer.path("allowed_tools"));
-    if (inner.text("mode") != "required")
-        inner.refuse("mode", "of tools some of which may be called, one must be: give only those in tools");
-    ToolChoice made{kNamed};
-    each_object(inner, "tools", kMaximumTools, [&](const json::object& tool, const std::string& where) {
-        made.names.push_back(named_function(tool, where));
-    });
-    if (made.names.empty()) inner.reject("tools", "a list of at least one function");
-    inner.check_read();
+    ToolChoice made = read_allowed_tools(inner, named_function);
     outer.check_read();
     return made;
 }

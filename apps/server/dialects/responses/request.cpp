@@ -42,15 +42,7 @@ ToolChoice choice_of(const Fields& fields) {
     if (!type || *type != "allowed_tools") return {kNamed, {named_function(object, path)}};
     const Fields allowed(object, allowed_tools_table(), path);
     allowed.text("type");
-    if (allowed.text("mode") != "required")
-        allowed.refuse("mode", "of tools some of which may be called, one must be: give only those in tools");
-    ToolChoice made{kNamed};
-    each_object(allowed, "tools", kMaximumTools, [&](const json::object& tool, const std::string& where) {
-        made.names.push_back(named_function(tool, where));
-    });
-    if (made.names.empty()) allowed.reject("tools", "a list of at least one function");
-    allowed.check_read();
-    return made;
+    return read_allowed_tools(allowed, named_function);
 }
 
 std::optional<AskedStructure> read_format(const Fields& fields) {
