@@ -84,11 +84,6 @@ std::string shown(const json::value& value) {
     }
 }
 
-const json::object& object_at(const json::value& value, const std::string& path) {
-    if (!value.is_object()) throw ApiError(400, path + ": expected an object, found " + shown(value), path);
-    return value.get_object();
-}
-
 Fields::Fields(const json::object& object, const FieldTable& table, std::string path)
     : object_(object), table_(table), path_(std::move(path)), asked_(table.rows().size()) {
     table.check(object, path_);
@@ -201,7 +196,9 @@ void each_object(const Fields& fields, std::string_view name, size_t maximum,
     const json::array* const list = fields.array(name, maximum);
     for (size_t i = 0; list && i < list->size(); ++i) {
         const std::string path = fmt::format("{}[{}]", fields.path(name), i);
-        read(object_at((*list)[i], path), path);
+        const json::value& value = (*list)[i];
+        if (!value.is_object()) throw ApiError(400, path + ": expected an object, found " + shown(value), path);
+        read(value.get_object(), path);
     }
 }
 

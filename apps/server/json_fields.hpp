@@ -84,9 +84,6 @@ auto read_any(const Fields& fields, std::initializer_list<std::string_view> name
     return read_any(fields, std::span(names.begin(), names.size()), read);
 }
 
-// The object that `value`, which lies at `path` in the request, has to be. Throws ApiError(400).
-const boost::json::object& object_at(const boost::json::value& value, const std::string& path);
-
 // Calls `read` with each object of a list of at most `maximum` and where it lies, "messages[3]"; not at all where the
 // field is missing. Throws ApiError(400) for what is no such list.
 void each_object(const Fields& fields, std::string_view name, size_t maximum,

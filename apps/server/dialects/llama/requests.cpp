@@ -9,7 +9,6 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 
@@ -95,15 +94,13 @@ PlainRequest read_plain(const Fields& fields, const ModelText& model, const Prom
 
 std::vector<text::OtherFile> read_extra(const Fields& fields) {
     std::vector<text::OtherFile> files;
-    const json::array* const given = fields.array("input_extra", kMaximumParts);
-    for (size_t i = 0; given && i < given->size(); ++i) {
-        const std::string path = fmt::format("{}[{}]", fields.path("input_extra"), i);
-        const Fields file(object_at((*given)[i], path), input_extra_table(), path);
+    each_object(fields, "input_extra", kMaximumParts, [&](const json::object& object, const std::string& path) {
+        const Fields file(object, input_extra_table(), path);
         const auto text = file.text("text");
         if (!text) file.reject("text", "a text");
         files.push_back({std::string(file.text("filename").value_or("tmp")), std::string(*text)});
         file.check_read();
-    }
+    });
     return files;
 }
 
