@@ -16,7 +16,7 @@ from .process import Done, die
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 PACKED = SOURCE / "build" / "gpu.tar.xz"
-PROGRAMS = ["tessera", "measure_card", "measure_steps"]
+PROGRAMS = ["tessera", "measure_card", "measure_steps", "expand_goldens"]
 MIB = 1 << 20
 BUILT = "build.json"  # for which architectures, and from which commit
 # Bytes of the file, and of the file and the tree together: what can be sent to a machine that is lent for minutes.

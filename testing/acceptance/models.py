@@ -9,7 +9,7 @@ import threading
 import typing
 
 from . import random_model
-from .machine import cards_used
+from .machine import SOURCE, cards_used
 from .scale import CACHES
 from .steps import FAILED, LEFT_OUT, NO_TIME, REFUSED, Outcome, Part, Step, failure
 
@@ -44,17 +44,17 @@ def models(machine, scale):
 
 
 class Comparison:
-    """One model, lowering and type of cache, as a prompt or token by token: divergence from the CPU."""
+    """One model, lowering (empty: as the plan chooses) and type of cache, as a prompt or token by token: divergence from the CPU."""
 
     def __init__(self, machine, model, lowering, cache, rows, tokens):
         self.model, self.lowering, self.cache, self.rows = model, lowering, cache, rows
         self.base = machine.work / f"{model.path.stem}-{lowering}-{cache}-{rows}.kld"
-        self.flags = ["-m", model.path, "-c", str(tokens), "--chunks", "1", "-mla", lowering, "-ctk", cache, "-ctv", cache, "-ub", str(rows),
-                      "--kl-divergence-base", self.base]
+        self.chosen = [*(["-mla", lowering] if lowering else []), "-ctk", cache, "-ctv", cache]
+        self.flags = ["-m", model.path, "-c", str(tokens), "--chunks", "1", *self.chosen, "-ub", str(rows), "--kl-divergence-base", self.base]
         if not machine.emulated:
             self.flags += ["-t", max(1, (os.cpu_count() or 1) // machine.at_once())]
         self.text = text_for(machine)
-        self.name = f"{model.name}, -mla {lowering}, cache {cache}, {self.as_what()}"
+        self.name = f"{model.name}, {f'-mla {lowering}, ' if lowering else ''}cache {cache}, {self.as_what()}"
 
     def as_what(self):
         return "token by token" if self.rows == 1 else "prompt"
@@ -72,10 +72,10 @@ def value(done, name):
     return float(found.group(1)) if found else None
 
 
-def attention_of(machine, configuration, model, lowering, cache, placement=()):
+def attention_of(machine, configuration, comparison, placement=()):
     """Which kernels compute attention, and where: "flash_attention.cuda on CUDA0"."""
-    done = machine.done(machine.tessera("plan", "--json", "--config", configuration, "-m", model, "-c", "4096", "-mla", lowering, "-ctk", cache, "-ctv",
-                                        cache, *placement), 120)
+    done = machine.done(machine.tessera("plan", "--json", "--config", configuration, "-m", comparison.model.path, "-c", "4096", *comparison.chosen,
+                                        *placement), 120)
     try:
         nodes = json.loads(done.out)["nodes"]
     except (ValueError, KeyError):
@@ -119,7 +119,7 @@ def compare(call, comparison, bases, configuration, placement, devices):
                 outcome = failure(done)
                 outcome.why = f"on the CPU: {outcome.why}"
                 return outcome
-    attention = attention_of(machine, configuration, comparison.model.path, comparison.lowering, comparison.cache, placement)
+    attention = attention_of(machine, configuration, comparison, placement)
     done, late = call.command(comparison.words(machine, configuration, placement), 60 if not machine.emulated else 1800)
     if late:
         return Outcome(LEFT_OUT, NO_TIME)
@@ -193,6 +193,24 @@ class Models:
         return Part(f"models on {name}", f"Models in all lowerings and caches: {name}",
                     lambda: comparing(comparisons(machine, self.scale, self.all()), self.bases, machine.configuration(name), [], [machine.card(name)["card"]]),
                     most, HEAD, machine.at_once())
+
+    def architectures(self, name, most):
+        """The golden models, one of each architecture and of what is special in it, which the CPU computes as public implementations do."""
+        machine, scale = self.machine, self.scale
+
+        def steps():
+            folder = machine.work / "goldens"
+            if not folder.exists():
+                done = machine.done([machine.program("expand_goldens"), SOURCE / "tests/goldens", folder], 60)
+                if done.status != 0:
+                    raise RuntimeError(f"expand_goldens: {done.all}")
+                text_for(machine).write_text(random_model.text())
+            found = [Model(path.stem, path, ("f16",), 0) for path in sorted(folder.glob("*.gguf")) if not scale.goldens or path.stem in scale.goldens]
+            tried = [Comparison(machine, model, "", "f16", rows, scale.single_tokens if rows == 1 else scale.prompt_tokens)
+                     for model in found for rows in (512, 1)]
+            return comparing(tried, self.bases, machine.configuration(name), ["-ngl", "999"], [machine.card(name)["card"]])
+
+        return Part(f"architectures on {name}", f"Golden models of all architectures: {name}", steps, most, HEAD, machine.at_once())
 
     def rig(self, most):
         """Both plugins and the CPU at once, on one card where both own it."""

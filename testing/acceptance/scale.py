@@ -38,6 +38,7 @@ class Scale:
     # Comparisons with the CPU: models, lowerings; tokens of a prompt, and of a text that is read token by token; both with each cache, or half of
     # the pairs in turn.
     bundled: bool
+    goldens: tuple             # of tests/goldens, by name; empty: all
     random_models: tuple
     lowerings: tuple
     prompt_tokens: int
@@ -61,7 +62,7 @@ class Scale:
 
 CARD = Scale(
     minutes=4, wrapper_seconds=60, rates_seconds=25, kernels=(), cases={}, kernel_seconds=75, case_seconds=10, small_speed=False, prompts=PROMPTS,
-    answer_tokens=60, bundled=True,
+    answer_tokens=60, bundled=True, goldens=(),
     random_models=(RandomModel(16, "q4_0", CACHES), RandomModel(1, "q8_0", ("f16",)), RandomModel(128, "f16", ("f16", "q8_0"))),
     lowerings=LOWERINGS, prompt_tokens=96, single_tokens=24, both=True, rig_cases=(("0", "f16"), ("1", "q8_0"), ("3", "f16")), rig_steps=1000,
     tiny_steps=False, lite_written=False, lite=(LITE, "q4_0"), lite_depth=61440, lite_rows=(512, 2048), lite_generation=32, lite_steps=1000,
@@ -79,6 +80,6 @@ EMULATED = dataclasses.replace(
 
 QUICK = dataclasses.replace(
     EMULATED, kernels=("rms_norm.cuda", "weighted_sum.cuda", "gated_ffn.cuda"), cases={"gated_ffn.cuda": ("q8_0",)}, case_seconds=300,
-    prompts=PROMPTS[:1], answer_tokens=3, bundled=False, random_models=(RandomModel(4, "q8_0", ("f16",), FEW_LAYERS),),
+    prompts=PROMPTS[:1], answer_tokens=3, bundled=False, goldens=("gpt-oss",), random_models=(RandomModel(4, "q8_0", ("f16",), FEW_LAYERS),),
     lowerings=("0", "1", "3"), prompt_tokens=8, single_tokens=8, rig_cases=(("1", "f16"),), rig_steps=6, lite_written=False, lite=(TINY, "q8_0"),
     lite_depth=16, lite_rows=(8, 16), lite_generation=1, lite_steps=6, step_rows=8)

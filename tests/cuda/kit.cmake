@@ -107,7 +107,7 @@ if(TSR_CUDA)
     # Memory that the drivers count, planned and after many steps.
     add_executable(measure_steps measure/steps.cpp)
     target_link_libraries(measure_steps PRIVATE tessera_options tessera_setup Boost::json)
-    add_custom_target(tessera_gpu_acceptance DEPENDS tessera tessera_plugins measure_card measure_steps ${wrapper_tests})
+    add_custom_target(tessera_gpu_acceptance DEPENDS tessera tessera_plugins measure_card measure_steps expand_goldens ${wrapper_tests})
 
     if(TARGET tessera_emulated_cuda AND NOT TSR_SANITIZE)
         # emulated_test(NAME CARDS... COMMAND ...): on emulated cards, streams in random order, kernels from their sources. The plugins' own are
