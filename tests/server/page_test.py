@@ -293,36 +293,74 @@ class WithAServer(Page):
         self.assertIn(hostile, self.texts(".message.assistant .body")[0])
         self.assertEqual(self.texts(".message.assistant pre code")[0], hostile)
 
-    def test_markdown(self):
-        cases = json.loads(pathlib.Path(__file__).with_name("page_markdown.json").read_text())
-        for case in cases:
-            found = self.browser.execute_async_script("""
-                const [text, deltas, done] = arguments;
-                import('./markdown.js').then(({MarkdownView}) => {
-                    const shape = (node) => node.nodeType === 3 ? node.data : node.classList.contains('code-head') ? '' :
-                        '<' + node.tagName.toLowerCase() + (node.start > 1 ? ' ' + node.start : '') + '>' +
-                        [...node.childNodes].map(shape).join('') + '</>';
-                    const root = document.createElement('div');
-                    const view = new MarkdownView(root);
-                    // As a stream brings it; what remains must be the same as all at once.
-                    for (let i = 0; deltas && i < text.length; ++i) view.set(text.slice(0, i));
-                    view.set(text);
-                    done([...root.childNodes].map(shape).join(''));
-                }).catch((error) => done(String(error)));""", case["text"], True)
-            self.assertEqual(found, case["shape"], case["text"])
+    SHAPE = """
+        const shape = (node) => node.nodeType === 3 ? node.data : node.classList.contains('code-head') ? '' :
+            '<' + node.tagName.toLowerCase() + (node.start > 1 ? ' ' + node.start : '') + '>' +
+            [...node.childNodes].map(shape).join('') + '</>';
+        const [cases, done] = arguments;"""
 
-    def test_a_hostile_line_takes_no_time(self):
-        took = self.browser.execute_async_script("""
+    def check_shapes(self, file, script):
+        cases = json.loads(pathlib.Path(__file__).with_name(file).read_text())
+        found = self.browser.execute_async_script(self.SHAPE + script + ".catch((error) => done([String(error)]));", cases)
+        for case, shape in itertools.zip_longest(cases, found):
+            self.assertEqual(shape, case["shape"], case["text"])
+
+    def test_markdown(self):
+        self.check_shapes("page_markdown.json", """
+            import('./markdown.js').then(({MarkdownView}) => done(cases.map(({text, pending}) => {
+                const root = document.createElement('div');
+                const view = new MarkdownView(root);
+                // As a stream brings it; what remains must be the same as all at once.
+                for (let i = 0; i < text.length; ++i) view.set(text.slice(0, i), true);
+                view.set(text, pending);
+                return [...root.childNodes].map(shape).join('');
+            })))""")
+
+    def test_mathematics(self):
+        self.check_shapes("page_math.json", """
+            import('./math.js').then(({math}) => done(cases.map(({text}) => {
+                const element = math(text, true);
+                return element && shape(element);
+            })))""")
+
+    def test_a_formula_of_a_stream_does_not_flicker(self):
+        """It is its source, and from then on a formula."""
+        text = r"a $x_1 * y_2$ b *c* \(d_1 * e\)" + "\n\n$$\n- x_1\n* y\n$$\n\nend"
+        seen = self.browser.execute_async_script("""
+            const [text, done] = arguments;
+            import('./markdown.js').then(({MarkdownView}) => {
+                const root = document.createElement('div'), view = new MarkdownView(root), seen = [];
+                for (let i = 1; i <= text.length; ++i) {
+                    view.set(text.slice(0, i), true);
+                    seen.push([root.querySelectorAll('math').length, root.querySelectorAll('li, em').length]);
+                }
+                done(seen);
+            }).catch((error) => done(String(error)));""", text)
+        self.assertEqual([n for n, _ in itertools.groupby(formulas for formulas, _ in seen)], [0, 1, 2, 3])
+        self.assertEqual([n for n, _ in itertools.groupby(others for _, others in seen)], [0, 1])
+
+    def test_a_hostile_text_takes_no_time(self):
+        """200 kB of it: the time of any other text of this length."""
+        took = self.browser.execute_async_script(r"""
             const done = arguments[arguments.length - 1];
             import('./markdown.js').then(({MarkdownView}) => {
-                const n = 20000, start = performance.now();
-                for (const text of ['# ' + ' '.repeat(n) + 'x', 'a|b\\n| -' + ' '.repeat(n) + 'x', '*a '.repeat(n), '['.repeat(n),
-                                    '`'.repeat(n) + 'x', '`` ` '.repeat(n), '> '.repeat(n), '- '.repeat(n), '_a*'.repeat(n),
-                                    'http://' + '.'.repeat(n), '- a\\n\\n'.repeat(n), '``` ' + ' '.repeat(n) + '`', '**'.repeat(n), '- - '.repeat(n)])
-                    new MarkdownView(document.createElement('div')).set(text);
-                done(performance.now() - start);
+                const n = 200000, took = {};
+                const of = (text) => text.repeat(n / text.length);
+                for (const text of ['# ' + of(' ') + 'x', 'a|b\n| -' + of(' ') + 'x', of('*a '), of('['), of('`') + 'x', of('`` ` '), of('> '),
+                                    of('- '), of('_a*'), 'http://' + of('.'), of('- a\n\n'), '``` ' + of(' ') + '`', of('**'), of('- - '),
+                                    of('$'), of('\\left('), '$' + '\\left('.repeat(300) + '$', '$' + '{'.repeat(1900) + '$', of('$}$ '), of('\\('),
+                                    of('\\[\n'), of('a \\[\n'), of('\\begin{align}\n'), of('$$a '), of('$$\n'), of('$a '), of('$x$ '),
+                                    '$$' + '\\hat'.repeat(2000) + '$$', '$$x' + '_{a'.repeat(2000) + '}'.repeat(2000) + '$$',
+                                    '$$' + '\\text{$'.repeat(1000) + '$$', '$$\\begin{matrix}' + '&'.repeat(9000) + '\\end{matrix}$$',
+                                    of('[^a]: b\n'), of('[^1]'), '[^' + of('a'), of('&'), of('&amp;'), of('- [ ] a\n'), of('|$|x|$')]) {
+                    const start = performance.now();
+                    new MarkdownView(document.createElement('div')).set(text, true);
+                    took[text.slice(0, 12)] = performance.now() - start;
+                }
+                done(took);
             }).catch((error) => done(String(error)));""")
-        self.assertLess(took, 5000)
+        # One that were not linear would take minutes.
+        self.assertLess(max(took.values()), 5000, took)
 
     def test_dark_and_phone(self):
         self.ask()

@@ -1,6 +1,6 @@
-// Elements are made here and in markdown.js alone, always by createElement and textContent: no text ever becomes markup.
+// Elements are made here alone, always by createElement and textContent: no text ever becomes markup.
 
-// el("button", {class: "plain", onclick: f, "aria-label": "Copy"}, "text", child, ...)
+// el("button", {class: "plain", onclick: f, "aria-label": "Copy"}, "text", child, [child, ...], ...)
 export function el(name, attributes = {}, ...children) {
     const element = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
@@ -10,16 +10,24 @@ export function el(name, attributes = {}, ...children) {
         else if (key === "value" || key === "checked" || key === "open") element[key] = value;
         else element.setAttribute(key, value === true ? "" : value);
     }
-    element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+    // One by one, as a call has only so many arguments.
+    for (const child of children.flat()) {
+        if (child !== null && child !== undefined && child !== false) element.append(child);
+    }
     return element;
 }
 
-export function svg(name, attributes = {}, ...children) {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+function foreign(namespace, name, attributes, children) {
+    const element = document.createElementNS(namespace, name);
+    for (const [key, value] of Object.entries(attributes)) {
+        if (value !== undefined) element.setAttribute(key, value);
+    }
     element.append(...children);
     return element;
 }
+
+export const svg = (name, attributes = {}, ...children) => foreign("http://www.w3.org/2000/svg", name, attributes, children);
+export const mml = (name, attributes = {}, ...children) => foreign("http://www.w3.org/1998/Math/MathML", name, attributes, children);
 
 export const by_id = (id) => document.getElementById(id);
 

@@ -1,10 +1,13 @@
-// Markdown as models write it: headings, paragraphs, lists, quotes, tables, rules, fenced code; in a line emphasis, code,
-// links and line breaks. Everything else, HTML above all, stays the text that it is.
+// Markdown as models write it: headings, paragraphs, lists, quotes, tables, rules, fenced code, formulas, footnotes. Everything
+// else, HTML above all, stays the text that it is.
 import {copy_button, el} from "./dom.js";
+import {math} from "./math.js";
+import {ALIGNED} from "./math_tables.js";
+import {formulas_in} from "./math_spans.js";
+import {formula_source, inline} from "./markdown_inline.js";
 
 const MAX_DEPTH = 8;     // of lists and quotes in each other
-const MAX_SPAN = 4096;  // characters between the marks of emphasis
-const MAX_LINK = 2048;  // of a link's text, and of its address
+const MAX_FORMULA = 200;  // lines of a formula
 // Expressions without two ways to read the same characters: a hostile line takes no more time than any other.
 const FENCE = /^( {0,3})(`{3,}|~{3,})([^`\n]*)$/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*)|)$/;
@@ -12,6 +15,9 @@ const RULE = /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const ITEM = /^( *)([-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|)$/;
 const QUOTE = /^ {0,3}> ?(.*)$/;
 const TABLE_RULE = /^\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?$/;
+const FORMULA = /^ {0,3}(\$\$|\\\[|\\begin\{([a-z]+\*?)\})/;
+const TASK = /^\[([ xX])\][ \t]+(.*)$/;
+const NOTE = /^ {0,3}\[\^([^\]\s]{1,40})\]:[ \t]*(.*)$/;
 
 const blank = (line) => line.trim() === "";
 
@@ -22,13 +28,39 @@ function closes(line, fence) {
 }
 
 function starts_block(line) {
-    return FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) ||
+    return FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || mark_of_formula(line) !== null || NOTE.test(line) ||
         (ITEM.test(line) && !blank(line.replace(/^ *([-*+]|\d+[.)])/, "")));
 }
 
-// Top-level blocks as ranges of lines: [{kind, lines}].
-export function blocks_of(lines) {
-    const blocks = [];
+// What closes the formula that begins this line, or null.
+function mark_of_formula(line) {
+    const [, mark, environment] = FORMULA.exec(line) ?? [];
+    if (!mark) return null;
+    if (mark === "$$") return /^\$\$(?!\$)/.test(line.trim()) ? "$$" : null;
+    if (mark === "\\[") return "\\]";
+    return ALIGNED.has(environment.replace("*", "")) ? `\\end{${environment}}` : null;
+}
+
+// The index of the line at whose end `mark` closes the formula that opens in line `at` before `rest`, or -1. `seen`: up to where none was
+// found, by mark, so that many that nothing closes cost no more than one.
+function formula_end(lines, at, rest, mark, seen) {
+    for (let i = Math.max(at, seen[mark] ?? 0); i < lines.length && i <= at + MAX_FORMULA && !FENCE.test(lines[i]); ++i) {
+        const line = i === at ? rest : lines[i];
+        const where = line.indexOf(mark);
+        if (where >= 0) return /^[ \t.,;]*$/.test(line.slice(where + mark.length)) ? i : -1;
+        seen[mark] = i + 1;
+    }
+    return -1;
+}
+
+// Whether what a stream has brought of a formula may still become one.
+function is_open(text, mark) {
+    return !text.slice(mark.length).includes(mark) && !/\n[ \t]*\n/.test(text);
+}
+
+// Top-level blocks as ranges of lines: [{kind, lines}]. `pending`: the text goes on.
+export function blocks_of(lines, pending = false) {
+    const blocks = [], seen = {};
     let at = 0;
     while (at < lines.length) {
         const line = lines[at];
@@ -37,8 +69,15 @@ export function blocks_of(lines) {
             continue;
         }
         const from = at;
-        const fence = FENCE.exec(line);
-        if (fence) {
+        const fence = FENCE.exec(line), mark = mark_of_formula(line);
+        const formula = mark === null ? -1 : formula_end(lines, at, line.trim().slice(mark.length), mark, seen);
+        if (formula >= 0) {
+            at = formula + 1;
+            blocks.push({kind: "formula", lines: lines.slice(from, at)});
+        } else if (mark !== null && pending && lines.length - at < MAX_FORMULA && is_open(lines.slice(at).join("\n").trim(), mark)) {
+            at = lines.length;
+            blocks.push({kind: "source", lines: lines.slice(from)});
+        } else if (fence) {
             ++at;
             while (at < lines.length && !closes(lines[at], fence[2])) ++at;
             if (at < lines.length) ++at;
@@ -52,6 +91,10 @@ export function blocks_of(lines) {
         } else if (QUOTE.test(line)) {
             while (at < lines.length && (QUOTE.test(lines[at]) || (!blank(lines[at]) && !starts_block(lines[at])))) ++at;
             blocks.push({kind: "quote", lines: lines.slice(from, at)});
+        } else if (NOTE.test(line)) {
+            ++at;
+            while (at < lines.length && (blank(lines[at]) ? /^ {2,}\S/.test(lines[at + 1] ?? "") : /^ {2,}\S/.test(lines[at]) || !starts_block(lines[at]))) ++at;
+            blocks.push({kind: "note", lines: lines.slice(from, at)});
         } else if (ITEM.test(line)) {
             at = end_of_list(lines, at);
             blocks.push({kind: "list", lines: lines.slice(from, at)});
@@ -61,8 +104,12 @@ export function blocks_of(lines) {
             while (at < lines.length && !blank(lines[at]) && lines[at].includes("|")) ++at;
             blocks.push({kind: "table", lines: lines.slice(from, at)});
         } else {
-            ++at;
-            while (at < lines.length && !blank(lines[at]) && !starts_block(lines[at])) ++at;
+            while (at === from || (at < lines.length && !blank(lines[at]) && !starts_block(lines[at]))) {
+                // A formula that opens at the end of a line may have what begins other blocks.
+                const opened = /(\$\$|\\\[)[ \t]*$/.exec(lines[at])?.[1];
+                const end = opened ? formula_end(lines, at, "", opened === "$$" ? "$$" : "\\]", seen) : -1;
+                at = Math.max(at, end) + 1;
+            }
             blocks.push({kind: "paragraph", lines: lines.slice(from, at)});
         }
     }
@@ -107,8 +154,14 @@ function cells_of(line) {
     const cells = [];
     let cell = "", code = false;
     const text = line.trim().replace(/^\|/, "");
+    const formulas = formulas_in(text);
     for (let i = 0; i < text.length; ++i) {
-        if (text[i] === "\\" && text[i + 1] === "|") {
+        const formula = formulas.get(i);
+        if (formula && formula.source.split("|").length % 2 === 1) {
+            // |x| is no cell.
+            cell += text.slice(i, formula.end);
+            i = formula.end - 1;
+        } else if (text[i] === "\\" && text[i + 1] === "|") {
             cell += "|";
             ++i;
         } else if (text[i] === "|" && !code) {
@@ -121,158 +174,6 @@ function cells_of(line) {
     }
     if (!blank(cell)) cells.push(cell.trim());
     return cells;
-}
-
-// ---- inside of a line
-
-const ESCAPABLE = /[!-/:-@[-`{-~]/;
-
-// Only these two: javascript:, data: and all others stay text.
-function safe_address(text) {
-    try {
-        const url = new URL(text);
-        return url.protocol === "http:" || url.protocol === "https:" ? url.href : null;
-    } catch {
-        return null;
-    }
-}
-
-function link(address, children) {
-    return el("a", {href: address, target: "_blank", rel: "noopener noreferrer"}, ...children);
-}
-
-const is_word = (c) => c !== undefined && /[\p{L}\p{N}]/u.test(c);
-
-// The index of the closing run of `mark`, or -1. `seen`: up to where such a search has found none, by mark, so that many
-// marks that nothing closes cost no more than one.
-function closing(text, from, mark, seen) {
-    const start = Math.max(from, seen[mark] ?? 0);
-    for (let i = start; i < text.length && i < from + MAX_SPAN; ++i) {
-        if (text[i] === "\\") {
-            ++i;
-        } else if (text[i] === "`") {
-            const run = /^`+/.exec(text.slice(i, i + 32))[0];
-            const end = text.indexOf(run, i + run.length);
-            i = (end < 0 ? i : end) + run.length - 1;
-        } else if (text[i] === mark[0]) {
-            // A run after a space opens; one of two between single marks is another's.
-            let run = 1;
-            while (text[i + run] === mark[0]) ++run;
-            const fits = run >= mark.length && !(mark.length === 1 && run === 2);
-            const word = mark[0] === "_" && is_word(text[i + run]);
-            if (fits && !word && i > from && !/\s/.test(text[i - 1])) return i + run - mark.length;
-            i += run - 1;
-        }
-    }
-    seen[mark] = Math.max(start, Math.min(text.length, from + MAX_SPAN));
-    return -1;
-}
-
-function bracket_end(text, from, open, close) {
-    let depth = 1;
-    for (let i = from; i < text.length && i < from + MAX_LINK; ++i) {
-        if (text[i] === "\\") ++i;
-        else if (text[i] === open) ++depth;
-        else if (text[i] === close && --depth === 0) return i;
-    }
-    return -1;
-}
-
-export function inline(text, depth = 0) {
-    const out = [], seen = {};
-    let plain = "";
-    const flush = () => {
-        if (plain) out.push(document.createTextNode(plain));
-        plain = "";
-    };
-    const push = (node) => {
-        flush();
-        out.push(node);
-    };
-    for (let i = 0; i < text.length; ++i) {
-        const c = text[i];
-        if (c === "\\" && text[i + 1] === "\n") {
-            push(el("br"));
-            ++i;
-        } else if (c === "\\" && ESCAPABLE.test(text[i + 1] ?? "")) {
-            plain += text[++i];
-        } else if (c === "\n") {
-            if (plain.endsWith("  ")) {
-                plain = plain.trimEnd();
-                push(el("br"));
-            } else {
-                plain += "\n";
-            }
-        } else if (c === "`") {
-            let run = 1;
-            while (text[i + run] === "`") ++run;
-            const mark = "`".repeat(run);
-            let end = text.indexOf(mark, i + run);
-            while (end >= 0 && text[end + run] === "`") {
-                while (text[end] === "`") ++end;
-                end = text.indexOf(mark, end);
-            }
-            if (end < 0) {
-                plain += mark;
-                i += run - 1;
-            } else {
-                const code = text.slice(i + run, end).replace(/\n/g, " ");
-                push(el("code", {}, /^ .*[^ ].* $/.test(code) ? code.slice(1, -1) : code));
-                i = end + run - 1;
-            }
-        } else if ((c === "*" || c === "_" || c === "~") && depth < MAX_DEPTH && !(c === "_" && is_word(text[i - 1]))) {
-            let run = 1;
-            while (text[i + run] === c) ++run;
-            const size = c === "~" ? (run === 2 ? 2 : 0) : Math.min(run, 3);
-            const mark = c.repeat(size);
-            const open = size > 0 && text[i + run] !== undefined && !/\s/.test(text[i + run]);
-            const end = open ? closing(text, i + run, mark, seen) : -1;
-            if (end < 0) {
-                plain += c.repeat(run);
-                i += run - 1;
-            } else {
-                plain += c.repeat(run - size);
-                const inner = inline(text.slice(i + run, end), depth + 1);
-                if (c === "~") push(el("del", {}, ...inner));
-                else if (size === 1) push(el("em", {}, ...inner));
-                else if (size === 2) push(el("strong", {}, ...inner));
-                else push(el("strong", {}, el("em", {}, ...inner)));
-                i = end + size - 1;
-            }
-        } else if (c === "[" && depth < MAX_DEPTH) {
-            const end = bracket_end(text, i + 1, "[", "]");
-            const close = end > 0 && text[end + 1] === "(" ? bracket_end(text, end + 2, "(", ")") : -1;
-            const target = close < 0 ? "" : text.slice(end + 2, close).trim().replace(/\s+(".*"|'.*')$/s, "");
-            const address = safe_address(target.replace(/^<(.*)>$/, "$1"));
-            if (address) {
-                push(link(address, inline(text.slice(i + 1, end), depth + 1)));
-                i = close;
-            } else {
-                plain += c;
-            }
-        } else if (c === "h" && !is_word(text[i - 1]) && /^https?:\/\//.test(text.slice(i, i + 8))) {
-            let address = /^[^\s<>"'`|\\^{}\u3000-\u303f]+/.exec(text.slice(i, i + 2048))[0];
-            address = address.replace(/[.,;:!?*_~]+$/, "");
-            if (address.endsWith(")") && !address.includes("(")) address = address.replace(/\)+[.,;:!?*_~]*$/, "");
-            if (address.endsWith("]")) address = address.replace(/\]+$/, "");
-            const href = safe_address(address);
-            if (href) {
-                push(link(href, [address]));
-                i += address.length - 1;
-            } else {
-                plain += c;
-            }
-        } else if (c === "<" && /^<https?:\/\/[^\s<>]+>/.test(text.slice(i, i + 2048))) {
-            const address = text.slice(i + 1, text.indexOf(">", i));
-            const href = safe_address(address);
-            push(href ? link(href, [address]) : document.createTextNode(`<${address}>`));
-            i += address.length + 1;
-        } else {
-            plain += c;
-        }
-    }
-    flush();
-    return out;
 }
 
 // ---- blocks
@@ -293,18 +194,24 @@ function code_of(lines) {
     return code_block(inner.map((line) => line.replace(cut, "")).join("\n"), info.trim().split(/\s/)[0].slice(0, 40));
 }
 
-function table_of(lines) {
+// Models break lines in cells by the one tag that stands for it.
+function cell_nodes(text, context) {
+    if (text.includes("`")) return inline(text, context);
+    return text.split(/<br ?\/?>/i).flatMap((part, i) => (i > 0 ? [el("br"), inline(part, context)] : inline(part, context)));
+}
+
+function table_of(lines, context) {
     const aligns = cells_of(lines[1]).map((cell) =>
         cell.endsWith(":") ? (cell.startsWith(":") ? "center" : "right") : "");
     const row = (line, name) => {
         const cells = cells_of(line);
-        return el("tr", {}, ...aligns.map((align, i) => el(name, {class: align}, ...inline(cells[i] ?? ""))));
+        return el("tr", {}, aligns.map((align, i) => el(name, {class: align}, cell_nodes(cells[i] ?? "", context))));
     };
     return el("div", {class: "table", tabindex: "0", role: "group", "aria-label": "Table"}, el("table", {},
-        el("thead", {}, row(lines[0], "th")), el("tbody", {}, ...lines.slice(2).map((line) => row(line, "td")))));
+        el("thead", {}, row(lines[0], "th")), el("tbody", {}, lines.slice(2).map((line) => row(line, "td")))));
 }
 
-function list_of(lines, depth) {
+function list_of(lines, depth, context) {
     const [, first_indent, first_marker] = ITEM.exec(lines[0]);
     const ordered = /\d/.test(first_marker);
     const items = [];
@@ -312,7 +219,8 @@ function list_of(lines, depth) {
         const item = ITEM.exec(line);
         const last = items[items.length - 1];
         if (item && item[1].length <= first_indent.length && !last?.fence) {
-            items.push({lines: [item[3] ?? ""], width: item[1].length + item[2].length + 1, fence: null});
+            const task = TASK.exec(item[3] ?? "");
+            items.push({lines: [task ? task[2] : item[3] ?? ""], task: task?.[1], width: item[1].length + item[2].length + 1, fence: null});
             continue;
         }
         const cut = Math.min(indent_of(line), last.width);
@@ -328,34 +236,61 @@ function list_of(lines, depth) {
     const start = ordered ? Number.parseInt(first_marker, 10) : 1;
     const loose = lines.some((line, i) => blank(line) && i < lines.length - 1);
     return el(ordered ? "ol" : "ul", ordered && start !== 1 ? {start: String(start)} : {},
-        ...items.map((item) => {
-            const children = render(item.lines, depth + 1);
+        items.map((item, i) => {
+            const children = render(item.lines, depth + 1, i === items.length - 1 ? context : {...context, pending: false});
             const only = children[0];
             // The text of a tight item stands without the space of a paragraph.
             const nodes = !loose && only?.tagName === "P" ? [...only.childNodes, ...children.slice(1)] : children;
-            return el("li", {}, ...nodes);
+            if (item.task === undefined) return el("li", {}, nodes);
+            const done = item.task !== " ";
+            return el("li", {class: "task"},
+                el("input", {type: "checkbox", disabled: true, checked: done, "aria-label": done ? "Done" : "To do"}), nodes);
         }));
 }
 
-function block_element({kind, lines}, depth) {
+// Its mark leads here, and the button back to it.
+function note_of(lines, depth, context) {
+    const [, label, text] = NOTE.exec(lines[0]);
+    const back = el("button", {type: "button", class: "note-back", "aria-label": `Back to the text of footnote ${label}`, onclick: (event) => {
+        const mark = event.target.closest(".markdown")?.querySelector(`[data-mark="${CSS.escape(label)}"]`);
+        mark?.scrollIntoView({block: "nearest"});
+        mark?.focus();
+    }}, "\u21a9");
+    return el("div", {class: "note", "data-note": label, tabindex: "-1"}, el("sup", {}, label),
+        el("div", {}, render([text, ...lines.slice(1).map((line) => line.replace(/^ {1,4}/, ""))], depth + 1, context)), back);
+}
+
+function formula_of(lines) {
+    const [, text, behind] = /^(.*?)([ .,;]*)$/s.exec(lines.join("\n").trim());
+    const inner = text.startsWith("\\begin") ? text : text.slice(2, -2);
+    return el("div", {class: "formula"}, math(inner + behind, true) ?? formula_source(text + behind));
+}
+
+function block_element({kind, lines}, depth, context) {
     switch (kind) {
         case "code":
             return code_of(lines);
+        case "formula":
+            return formula_of(lines);
+        case "source":
+            return el("div", {class: "formula"}, formula_source(lines.join("\n").trim()));
+        case "note":
+            return note_of(lines, depth, context);
         case "heading": {
             const [, marks, text] = HEADING.exec(lines[0]);
             // The page has its own headings above these.
-            return el(`h${Math.min(marks.length + 2, 6)}`, {}, ...inline((text ?? "").trim().replace(/ #+$/, "")));
+            return el(`h${Math.min(marks.length + 2, 6)}`, {}, inline((text ?? "").trim().replace(/ #+$/, ""), context));
         }
         case "rule":
             return el("hr");
         case "quote":
-            return el("blockquote", {}, ...render(lines.map((line) => QUOTE.exec(line)?.[1] ?? line), depth + 1));
+            return el("blockquote", {}, render(lines.map((line) => QUOTE.exec(line)?.[1] ?? line), depth + 1, context));
         case "list":
-            return list_of(lines, depth);
+            return list_of(lines, depth, context);
         case "table":
-            return table_of(lines);
+            return table_of(lines, context);
         default:
-            return el("p", {}, ...inline(lines.map((line) => line.replace(/^ +/, "")).join("\n")));
+            return el("p", {}, inline(lines.map((line) => line.replace(/^ +/, "")).join("\n"), context));
     }
 }
 
@@ -373,9 +308,10 @@ function lines_of(text) {
     });
 }
 
-function render(lines, depth) {
+function render(lines, depth, context) {
     if (depth > MAX_DEPTH) return [el("p", {}, lines.join("\n"))];
-    return blocks_of(lines).map((block) => block_element(block, depth));
+    const blocks = blocks_of(lines, context.pending);
+    return blocks.map((block, i) => block_element(block, depth, i === blocks.length - 1 ? context : {...context, pending: false}));
 }
 
 // Shows a text that may grow: only blocks that changed are made again, so that a stream costs no more than its end, and
@@ -386,13 +322,20 @@ export class MarkdownView {
         this.shown = [];
     }
 
-    set(text) {
-        const blocks = blocks_of(lines_of(text));
-        const sources = blocks.map((block) => block.kind + "\n" + block.lines.join("\n"));
+    // `pending`: more of the text is to come.
+    set(text, pending = false) {
+        const blocks = blocks_of(lines_of(text), pending);
+        const notes = new Set(blocks.filter(({kind}) => kind === "note").map(({lines}) => NOTE.exec(lines[0])[1]));
+        const labels = [...notes].join(" ");
+        const last = blocks.length - 1;
+        const sources = blocks.map(({kind, lines}, i) => {
+            const source = lines.join("\n");
+            return `${kind} ${pending && i === last} ${source.includes("[^") ? labels : ""}\n${source}`;
+        });
         let same = 0;
         while (same < sources.length && sources[same] === this.shown[same]) ++same;
         while (this.element.childNodes.length > same) this.element.lastChild.remove();
-        this.element.append(...blocks.slice(same).map((block) => block_element(block, 0)));
+        for (let i = same; i <= last; ++i) this.element.append(block_element(blocks[i], 0, {notes, pending: pending && i === last}));
         this.shown = sources;
     }
 }

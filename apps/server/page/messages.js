@@ -73,7 +73,7 @@ export class MessageView {
             const time = message.reasoning_seconds ? ` for ${seconds_text(message.reasoning_seconds)}` : "";
             this.summary.textContent = running && !message.content && message.reasoning ? `Reasoning${time} \u2026` : `Reasoned${time}`;
             this.show_reasoning();
-            this.content_view.set(message.content);
+            this.content_view.set(message.content, running);
             this.show_calls();
             if (message.content || message.reasoning || message.calls?.length || !running) this.progress.hidden = true;
         }
