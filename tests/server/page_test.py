@@ -75,6 +75,10 @@ class Page(unittest.TestCase):
             return [e for e in self.all(selector) if e.is_displayed() and (text is None or e.text == text)]
         self.wait(found, 20, f"{selector} {text}")[-1].click()
 
+    def tool(self, message, label):
+        """A picture below a message, which is seen only under the pointer."""
+        self.wait(lambda: self.all(f"{message} .foot [aria-label='{label}']"), 20, label)[-1].click()
+
     def menu(self, selector):
         self.click("#menu summary")
         self.click(selector)
@@ -180,7 +184,7 @@ class WithAServer(Page):
     def test_edit_and_continue_from_there(self):
         self.ask()
         self.ask("Count from 1 to 10 in German.")
-        self.click(".message:nth-child(1) .tools button", "Edit")
+        self.tool(".message:nth-child(1)", "Edit")
         area = self.one(".edit textarea")
         self.assertEqual(area.get_attribute("value"), QUESTION)
         area.clear()
@@ -193,7 +197,7 @@ class WithAServer(Page):
     def test_regenerate(self):
         self.ask()
         self.settings(max_tokens="4")
-        self.click(".message.assistant .tools button", "Regenerate")
+        self.tool(".message.assistant", "Regenerate")
         self.wait(lambda: self.answers() == ["un, deux,"] and self.ended())
         self.assertIn("ended at the limit of tokens", self.texts(".message.assistant")[0])
         self.assertEqual(len(self.all(".message")), 2)
@@ -294,7 +298,7 @@ class WithAServer(Page):
         self.assertEqual(self.texts(".message.assistant pre code")[0], hostile)
 
     SHAPE = """
-        const shape = (node) => node.nodeType === 3 ? node.data : node.classList.contains('code-head') ? '' :
+        const shape = (node) => node.nodeType === 3 ? node.data : node.classList.contains('code-head') ? '' : node.tagName === 'SPAN' ? node.textContent :
             '<' + node.tagName.toLowerCase() + (node.start > 1 ? ' ' + node.start : '') + '>' +
             [...node.childNodes].map(shape).join('') + '</>';
         const [cases, done] = arguments;"""
@@ -323,6 +327,93 @@ class WithAServer(Page):
                 return element && shape(element);
             })))""")
 
+    def test_colours_in_code(self):
+        cases = json.loads(pathlib.Path(__file__).with_name("page_code.json").read_text())
+        found = self.browser.execute_async_script("""
+            const [cases, done] = arguments;
+            import('./highlight.js').then(({highlight}) => done(cases.map(({language, text}) => {
+                const nodes = highlight(text, language);
+                return nodes && nodes.map((node) => node.nodeType === 3 ? node.data : `[${node.className.slice(3)} ${node.textContent}]`).join('');
+            }))).catch((error) => done([String(error)]));""", cases)
+        for case, shape in itertools.zip_longest(cases, found):
+            self.assertEqual(shape, case["shape"], case["language"])
+        # Nothing is lost of any text, and none takes long.
+        found = self.browser.execute_async_script(r"""
+            const [done] = arguments;
+            import('./highlight.js').then(({highlight}) => {
+                const bad = [], length = 20000;
+                for (const language of ['c', 'js', 'rust', 'py', 'bash', 'sql', 'json', 'html', 'css', 'diff', 'tex']) {
+                    for (const part of ['a', '"', "'", '`', '/*', '<', '#', '$', '${', '\\', '-', '1', '@', ' ', '\n', '\x22\x22\x22', "'a", 'a(', '[[', ':', '1.', ' -a']) {
+                        const text = part.repeat(length / part.length), start = performance.now();
+                        const nodes = highlight(text, language);
+                        if (nodes.map((node) => node.textContent).join('') !== text) bad.push([language, part, 'lost']);
+                        if (performance.now() - start > 2000) bad.push([language, part, performance.now() - start]);
+                    }
+                }
+                done(bad);
+            }).catch((error) => done(String(error)));""")
+        self.assertEqual(found, [])
+
+    def show(self, *messages, **fields):
+        """A conversation with these messages, as the page stores them."""
+        chat = {"id": "x", "title": "Shown", "messages": [{"role": role, "content": text} for role, text in messages], **fields}
+        self.browser.execute_script("""
+            localStorage.setItem('tessera.chat.x', arguments[0]);
+            localStorage.setItem('tessera.index', JSON.stringify([{id: 'x', title: 'Shown', updated: 1}]));""", json.dumps(chat))
+        self.open(self.server.port, "/?shown#x")
+        self.wait(lambda: self.all(".message"))
+
+    def test_wrapped_code(self):
+        self.show(("assistant", "```c\n" + "int x; " * 50 + "\n```"))
+        pre = ".code pre"
+        wide = f"const e = document.querySelector('{pre}'); return e.scrollWidth > e.clientWidth"
+        self.assertTrue(self.browser.execute_script(wide))
+        self.click(".code .wrap")
+        self.assertFalse(self.browser.execute_script(wide))
+        self.browser.refresh()
+        self.wait(lambda: self.all(pre))
+        self.assertFalse(self.browser.execute_script(wide))
+        self.assertEqual(self.one(".code .wrap").get_attribute("aria-pressed"), "true")
+
+    def test_growing_code_stays_the_same_element(self):
+        same = self.browser.execute_async_script("""
+            const [done] = arguments;
+            import('./markdown.js').then(({MarkdownView}) => {
+                const root = document.createElement('div'), view = new MarkdownView(root);
+                view.set('a\\n\\n```c\\nint x;', true);
+                const before = root.lastChild;
+                view.set('a\\n\\n```c\\nint x;\\nint y;', true);
+                const grown = root.lastChild === before && before.querySelector('pre').textContent;
+                view.set('a\\n\\n```c\\nint x;\\nint y;\\n```\\n\\nend');
+                done([grown, root.childNodes[1] === before, root.lastChild.textContent]);
+            }).catch((error) => done(String(error)));""")
+        self.assertEqual(same, ["int x;\nint y;", True, "end"])
+
+    def test_to_the_end_examples_and_a_new_conversation(self):
+        self.show(*[("user", f"Question {n}\n" * 5) for n in range(20)])
+        end = self.one("#to-end")
+        self.assertFalse(end.is_displayed())
+        self.browser.execute_script("document.getElementById('scroll').scrollTop = 0")
+        self.wait(end.is_displayed)
+        end.click()
+        self.wait(lambda: not end.is_displayed())
+        self.assertLess(self.browser.execute_script("const e = document.getElementById('scroll'); return e.scrollHeight - e.scrollTop - e.clientHeight"), 2)
+        webdriver.ActionChains(self.browser).key_down(Keys.CONTROL).key_down(Keys.SHIFT).send_keys("o").key_up(Keys.SHIFT).key_up(Keys.CONTROL).perform()
+        self.wait(lambda: self.one("#empty").is_displayed())
+        self.assertEqual(self.all(".message"), [])
+        self.click(".example")
+        self.assertEqual(self.browser.switch_to.active_element.get_attribute("id"), "input")
+        self.assertEqual(self.one("#input").get_attribute("value"), self.texts(".example span")[-1])
+        self.menu("#open-settings")
+        self.assertTrue(self.inside("#settings button[type=submit]"))
+
+    def inside(self, selector):
+        """All of it is in the window, and nothing lies on it."""
+        return self.browser.execute_script("""
+            const e = document.querySelector(arguments[0]), r = e.getBoundingClientRect();
+            return r.width > 0 && r.top >= 0 && r.left >= 0 && r.bottom <= innerHeight && r.right <= innerWidth &&
+                e.contains(document.elementFromPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2));""", selector)
+
     def test_a_formula_of_a_stream_does_not_flicker(self):
         """It is its source, and from then on a formula."""
         text = r"a $x_1 * y_2$ b *c* \(d_1 * e\)" + "\n\n$$\n- x_1\n* y\n$$\n\nend"
@@ -340,15 +431,15 @@ class WithAServer(Page):
         self.assertEqual([n for n, _ in itertools.groupby(others for _, others in seen)], [0, 1])
 
     def test_a_hostile_text_takes_no_time(self):
-        """200 kB of it: the time of any other text of this length."""
+        """Of 50 kB, and of 200 kB of what opens formulas: the time of any other text of this length."""
         took = self.browser.execute_async_script(r"""
             const done = arguments[arguments.length - 1];
             import('./markdown.js').then(({MarkdownView}) => {
-                const n = 200000, took = {};
+                const n = 50000, took = {};
                 const of = (text) => text.repeat(n / text.length);
                 for (const text of ['# ' + of(' ') + 'x', 'a|b\n| -' + of(' ') + 'x', of('*a '), of('['), of('`') + 'x', of('`` ` '), of('> '),
                                     of('- '), of('_a*'), 'http://' + of('.'), of('- a\n\n'), '``` ' + of(' ') + '`', of('**'), of('- - '),
-                                    of('$'), of('\\left('), '$' + '\\left('.repeat(300) + '$', '$' + '{'.repeat(1900) + '$', of('$}$ '), of('\\('),
+                                    '$'.repeat(200000), '\\left('.repeat(10000), of('[a]('), of('[a](b) '), '$' + '\\left('.repeat(300) + '$', '$' + '{'.repeat(1900) + '$', of('$}$ '), of('\\('),
                                     of('\\[\n'), of('a \\[\n'), of('\\begin{align}\n'), of('$$a '), of('$$\n'), of('$a '), of('$x$ '),
                                     '$$' + '\\hat'.repeat(2000) + '$$', '$$x' + '_{a'.repeat(2000) + '}'.repeat(2000) + '$$',
                                     '$$' + '\\text{$'.repeat(1000) + '$$', '$$\\begin{matrix}' + '&'.repeat(9000) + '\\end{matrix}$$',
@@ -380,6 +471,12 @@ class WithAServer(Page):
             try:
                 self.check_no_sideways()
                 self.assertFalse(self.one("#chats").is_displayed())
+                # In one line with what they belong to, at its end.
+                for button, beside in (("#menu summary", "#title"), ("#send", "#input")):
+                    self.assertTrue(self.inside(button), button)
+                    self.assertTrue(self.browser.execute_script("""
+                        const [a, b] = [...arguments].map((s) => document.querySelector(s).getBoundingClientRect());
+                        return a.left >= b.right && a.top < b.bottom && b.top < a.bottom""", button, beside), button)
                 self.shoot(f"phone-{width}")
                 self.click("#open-chats")
                 self.wait(lambda: self.one("#chats").is_displayed())
@@ -406,12 +503,16 @@ class WithAServer(Page):
         for _ in range(60):
             self.browser.switch_to.active_element.send_keys(Keys.TAB)
             focused = self.browser.execute_script("""
-                const e = document.activeElement, s = getComputedStyle(e);
-                return [e.id || e.textContent.trim(), e.matches(':focus-visible') && s.outlineStyle !== 'none', e.tagName]""")
+                const e = document.activeElement;
+                // The message field's is around its box.
+                const seen = [e, ...(e.id === 'input' ? [e.parentElement] : [])].some((e) => getComputedStyle(e).outlineStyle !== 'none');
+                return [e.id || e.getAttribute('aria-label') || e.textContent.trim(), e.matches(':focus-visible') && seen, e.tagName]""")
             if focused[0] in ("skip", "") or focused[2] == "BODY":
                 break
             self.assertTrue(focused[1], f"focus cannot be seen on {focused}")
             seen.add(focused[0])
+        self.assertGreater(float(self.browser.execute_script(
+            "return getComputedStyle(document.querySelector('.message:last-child .tools')).opacity")), .9)
         for name in ("More", "new-chat", "input", "send", "Copy", "Edit", "Regenerate", "Delete", "import", QUESTION):
             self.assertIn(name, seen)
         unnamed = self.browser.execute_script("""

@@ -2,6 +2,8 @@
 import {AnswerRun} from "./answers.js";
 import * as api from "./api.js";
 import {announce, by_id, download, el, number_text} from "./dom.js";
+import {show_examples} from "./examples.js";
+import {draw_icons} from "./icons.js";
 import {MachineView} from "./machine.js";
 import {MessageView} from "./messages.js";
 import {open_settings} from "./settings.js";
@@ -279,10 +281,21 @@ let follows = true;
 function to_end(always) {
     if (always) follows = true;
     if (follows) scroll.scrollTop = scroll.scrollHeight;
+    show_to_end();
+}
+
+function show_to_end() {
+    by_id("to-end").hidden = near_end();
 }
 
 scroll.addEventListener("scroll", () => {
     follows = near_end();
+    show_to_end();
+});
+new ResizeObserver(show_to_end).observe(scroll);
+by_id("to-end").addEventListener("click", () => {
+    to_end(true);
+    input.focus({preventScroll: true});
 });
 
 function banner(...children) {
@@ -388,7 +401,7 @@ function submit() {
 
 function grow() {
     input.style.height = "auto";
-    input.style.height = `${Math.min(input.scrollHeight + 2, 240)}px`;
+    input.style.height = `${Math.min(input.scrollHeight, 240)}px`;
 }
 
 by_id("composer").addEventListener("submit", (event) => {
@@ -409,6 +422,12 @@ by_id("stop").addEventListener("click", () => {
     input.focus();
 });
 
+document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o" && !document.querySelector("dialog[open]")) {
+        event.preventDefault();
+        open_chat(null);
+    }
+});
 document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
     if (by_id("menu").open) {
@@ -525,6 +544,12 @@ window.addEventListener("pagehide", () => {
     for (const run of runs.values()) run.keep();
 });
 
+draw_icons(document);
+show_examples(by_id("examples"), (text) => {
+    input.value = text;
+    grow();
+    input.focus();
+});
 api.set_key(store.load_key());
 show_theme(document.documentElement.dataset.theme ?? "");
 open_chat(location.hash.slice(1) || null);

@@ -60,18 +60,6 @@ export async function copy_text(text) {
     }
 }
 
-export function copy_button(text_of, label = "Copy") {
-    const button = el("button", {type: "button", class: "small", onclick: async () => {
-        const focused = document.activeElement;
-        const done = await copy_text(text_of());
-        focused?.focus();
-        button.textContent = done ? "Copied" : "Not copied";
-        announce(done ? "Copied" : "The browser did not allow copying");
-        setTimeout(() => { button.textContent = label; }, 1500);
-    }}, label);
-    return button;
-}
-
 export function number_text(value, digits = 0) {
     return Number(value).toLocaleString("en", {maximumFractionDigits: digits, minimumFractionDigits: 0});
 }

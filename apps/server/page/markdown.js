@@ -1,6 +1,7 @@
 // Markdown as models write it: headings, paragraphs, lists, quotes, tables, rules, fenced code, formulas, footnotes. Everything
 // else, HTML above all, stays the text that it is.
-import {copy_button, el} from "./dom.js";
+import {CodeView} from "./code_view.js";
+import {el} from "./dom.js";
 import {math} from "./math.js";
 import {ALIGNED} from "./math_tables.js";
 import {formulas_in} from "./math_spans.js";
@@ -178,26 +179,18 @@ function cells_of(line) {
 
 // ---- blocks
 
-export function code_block(text, language = "") {
-    const code = el("code", {}, text);
-    return el("div", {class: "code"},
-        el("div", {class: "code-head"}, el("span", {}, language), copy_button(() => text)),
-        // Long lines are scrolled by the arrow keys.
-        el("pre", {tabindex: "0", "aria-label": language ? `Code, ${language}` : "Code"}, code));
-}
-
 function code_of(lines) {
     const [, indent, fence, info] = FENCE.exec(lines[0]);
     const ended = lines.length > 1 && closes(lines[lines.length - 1], fence);
     const inner = lines.slice(1, ended ? -1 : undefined);
     const cut = new RegExp(`^ {0,${indent.length}}`);
-    return code_block(inner.map((line) => line.replace(cut, "")).join("\n"), info.trim().split(/\s/)[0].slice(0, 40));
+    return {text: inner.map((line) => line.replace(cut, "")).join("\n"), language: info.trim().split(/\s/)[0].slice(0, 40)};
 }
 
 // Models break lines in cells by the one tag that stands for it.
 function cell_nodes(text, context) {
     if (text.includes("`")) return inline(text, context);
-    return text.split(/<br ?\/?>/i).flatMap((part, i) => (i > 0 ? [el("br"), inline(part, context)] : inline(part, context)));
+    return text.split(/<br ?\/?>/i).flatMap((part, i) => (i > 0 ? [el("br"), ...inline(part, context)] : inline(part, context)));
 }
 
 function table_of(lines, context) {
@@ -268,8 +261,10 @@ function formula_of(lines) {
 
 function block_element({kind, lines}, depth, context) {
     switch (kind) {
-        case "code":
-            return code_of(lines);
+        case "code": {
+            const {text, language} = code_of(lines);
+            return new CodeView(text, language).element;
+        }
         case "formula":
             return formula_of(lines);
         case "source":
@@ -320,6 +315,7 @@ export class MarkdownView {
     constructor(element) {
         this.element = element;
         this.shown = [];
+        this.growing = null;  // {at, view} of code at the end, which stays the same element while it grows
     }
 
     // `pending`: more of the text is to come.
@@ -334,8 +330,24 @@ export class MarkdownView {
         });
         let same = 0;
         while (same < sources.length && sources[same] === this.shown[same]) ++same;
+        if (this.grow(blocks[same], same)) ++same;
         while (this.element.childNodes.length > same) this.element.lastChild.remove();
-        for (let i = same; i <= last; ++i) this.element.append(block_element(blocks[i], 0, {notes, pending: pending && i === last}));
+        for (let i = same; i <= last; ++i) this.element.append(this.element_of(blocks[i], i, last, {notes, pending: pending && i === last}));
         this.shown = sources;
+    }
+
+    element_of(block, at, last, context) {
+        if (block.kind !== "code" || at !== last) return block_element(block, 0, context);
+        const {text, language} = code_of(block.lines);
+        this.growing = {at, view: new CodeView(text, language)};
+        return this.growing.view.element;
+    }
+
+    grow(block, at) {
+        if (block?.kind !== "code" || this.growing?.at !== at || this.growing.view.element !== this.element.childNodes[at]) return false;
+        const {text, language} = code_of(block.lines);
+        if (this.growing.view.language !== language) return false;
+        if (this.growing.view.text !== text) this.growing.view.set(text);
+        return true;
     }
 }

@@ -69,21 +69,22 @@ function closing(text, from, mark, seen, formulas) {
     return -1;
 }
 
-function bracket_end(text, from, open, close) {
-    let depth = 1;
-    for (let i = from; i < text.length && i < from + MAX_LINK; ++i) {
+// Of each opening bracket the index of the one that closes it.
+function pairs_of(text, open, close) {
+    const pairs = new Map(), opened = [];
+    for (let i = 0; i < text.length; ++i) {
         if (text[i] === "\\") ++i;
-        else if (text[i] === open) ++depth;
-        else if (text[i] === close && --depth === 0) return i;
+        else if (text[i] === open) opened.push(i);
+        else if (text[i] === close && opened.length > 0) pairs.set(opened.pop(), i);
     }
-    return -1;
+    return pairs;
 }
 
 // `context`: {notes: labels of the footnotes that are defined, pending: the text goes on}.
 export function inline(text, context = ALONE, depth = 0) {
     const out = [], seen = {}, no_code = new Set();
     const formulas = formulas_in(text, context.pending && depth === 0);
-    let plain = "";
+    let plain = "", brackets = null;
     const flush = () => {
         if (plain) out.push(document.createTextNode(plain));
         plain = "";
@@ -152,9 +153,9 @@ export function inline(text, context = ALONE, depth = 0) {
                 i = end + size - 1;
             }
         } else if (c === "[" && depth < MAX_DEPTH) {
-            const end = bracket_end(text, i + 1, "[", "]");
-            const close = end > 0 && text[end + 1] === "(" ? bracket_end(text, end + 2, "(", ")") : -1;
-            const target = close < 0 ? "" : text.slice(end + 2, close).trim().replace(/\s+(".*"|'.*')$/s, "");
+            brackets ??= [pairs_of(text, "[", "]"), pairs_of(text, "(", ")")];
+            const end = brackets[0].get(i) ?? Infinity, close = brackets[1].get(end + 1) ?? Infinity;
+            const target = end - i > MAX_LINK || close - end > MAX_LINK ? "" : text.slice(end + 2, close).trim().replace(/\s+(".*"|'.*')$/s, "");
             const address = safe_address(target.replace(/^<(.*)>$/, "$1"));
             if (address) {
                 push(link(address, inline(text.slice(i + 1, end), context, depth + 1)));

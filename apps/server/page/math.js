@@ -7,7 +7,8 @@ import {ALIGNED, FENCED, table_element} from "./math_tables.js";
 const MAX_LENGTH = 10000;  // of a formula
 const MAX_DEPTH = 32;      // of groups in each other
 
-class Unreadable extends Error {}
+// No Error, which would note the stack: a text may have many.
+class Unreadable {}
 
 // [{text, from, to}]: a character, or a command with its backslash. Blanks are none.
 function tokens_of(source) {

@@ -1,6 +1,8 @@
 // One message as it is shown.
-import {code_block, MarkdownView} from "./markdown.js";
-import {copy_button, el, number_text, seconds_text} from "./dom.js";
+import {CodeView} from "./code_view.js";
+import {el, number_text, seconds_text} from "./dom.js";
+import {copy_button, icon_button} from "./icons.js";
+import {MarkdownView} from "./markdown.js";
 
 const FINISHES = {
     length: "The answer ended at the limit of tokens, or because the context was full.",
@@ -43,7 +45,8 @@ export class MessageView {
         this.notes = el("div");
         this.tools = el("div", {class: "tools"});
         this.element = el("article", {class: `message ${message.role}`, "aria-label": user ? "You" : "Answer"},
-            el("h3", {class: "role"}, user ? "You" : message.model || "Answer"), this.body, this.notes, this.stats, this.tools);
+            el("h3", {class: "role"}, user ? "You" : message.model || "Answer"), this.body, this.notes,
+            el("div", {class: "foot"}, this.stats, this.tools));
         if (user) {
             this.body.append(el("div", {class: "plain"}, message.content));
         } else {
@@ -84,13 +87,13 @@ export class MessageView {
         }
         this.stats.textContent = stats_text(message);
         this.notes.replaceChildren(...(FINISHES[message.finish] ? [el("p", {class: "finish"}, FINISHES[message.finish])] : []));
-        const button = (label, action) => el("button", {type: "button", class: "small", onclick: action}, label);
         const {edit, regenerate, go_on, remove} = this.actions;
-        this.tools.replaceChildren(copy_button(() => message.content), button("Edit", () => this.begin_edit(edit)));
-        if (message.role === "assistant") this.tools.append(button("Regenerate", regenerate));
+        this.edit_button = icon_button("edit", "Edit", () => this.begin_edit(edit));
+        this.tools.replaceChildren(copy_button(() => message.content, "Copy"), this.edit_button);
+        if (message.role === "assistant") this.tools.append(icon_button("again", "Regenerate", regenerate));
         if (go_on && ["length", "stopped", "lost", "failed"].includes(message.finish) && message.content)
-            this.tools.append(button("Continue", go_on));
-        this.tools.append(button("Delete", remove));
+            this.tools.append(icon_button("go_on", "Continue", go_on));
+        this.tools.append(icon_button("bin", "Delete", remove));
     }
 
     show_speed(text) {
@@ -120,7 +123,7 @@ export class MessageView {
         if (shown === this.calls_shown) return;
         this.calls_shown = shown;
         this.calls.replaceChildren(...calls.map((call) => el("section", {class: "call"},
-            el("p", {}, "Call of ", el("code", {}, call.name)), code_block(pretty(call.arguments), "arguments"))));
+            el("p", {}, "Call of ", el("code", {}, call.name)), new CodeView(pretty(call.arguments), "json").element)));
     }
 
     // An error below the message, with what can be done: [[label, function], ...].
@@ -141,7 +144,7 @@ export class MessageView {
         const end = () => {
             form.replaceWith(this.body);
             this.tools.hidden = false;
-            this.tools.querySelector("button:nth-child(2)")?.focus();
+            this.edit_button.focus();
         };
         const save = (send) => {
             const text = area.value;

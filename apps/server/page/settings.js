@@ -52,15 +52,15 @@ export function open_settings(dialog, now, props, reason, on_save) {
         on_save({settings, system: system.value, key: key.value.trim(), keep: keep.checked});
     }},
         el("h2", {id: "settings-title"}, "Settings"),
-        reason ? el("p", {class: "notice", role: "alert"}, reason) : null,
-        el("div", {class: "field"}, el("label", {for: "set-key"}, "Key of the server"), key,
-            el("p", {class: "hint", id: "hint-key"}, "Needed only if the server was started with --api-key or --api-key-file.")),
-        el("div", {class: "check"}, keep, el("label", {for: "set-keep"}, "Keep the key when this tab is closed")),
-        el("div", {class: "field"}, el("label", {for: "set-system"}, "System message"), system,
-            el("p", {class: "hint"}, "Of this conversation and of new ones.")),
-        props?.can_think ? el("div", {class: "field"}, el("label", {for: "set-thinking"}, "Thinking before the answer"), thinking) : null,
-        el("div", {class: "fields"}, ...rows),
-    );
+        el("div", {class: "dialog-body"},
+            reason ? el("p", {class: "notice", role: "alert"}, reason) : null,
+            el("div", {class: "field"}, el("label", {for: "set-key"}, "Key of the server"), key,
+                el("p", {class: "hint", id: "hint-key"}, "Needed only if the server was started with --api-key or --api-key-file.")),
+            el("div", {class: "check"}, keep, el("label", {for: "set-keep"}, "Keep the key when this tab is closed")),
+            el("div", {class: "field"}, el("label", {for: "set-system"}, "System message"), system,
+                el("p", {class: "hint"}, "Of this conversation and of new ones.")),
+            props?.can_think ? el("div", {class: "field"}, el("label", {for: "set-thinking"}, "Thinking before the answer"), thinking) : null,
+            el("div", {class: "fields"}, ...rows)));
     const fault = el("p", {class: "fault", role: "alert"});
     form.append(fault, el("div", {class: "dialog-foot"},
         el("button", {type: "button", onclick: () => {

@@ -1,7 +1,7 @@
 // What the browser keeps. Conversations lie in localStorage, each under a key of its own beside an index of all; the key to
 // the server lies in sessionStorage, which ends with the tab, unless the user wants it kept.
 
-const INDEX = "tessera.index", CHAT = "tessera.chat.", SETTINGS = "tessera.settings", KEY = "tessera.key";
+const INDEX = "tessera.index", CHAT = "tessera.chat.", SETTINGS = "tessera.settings", KEY = "tessera.key", WRAP = "tessera.wrap";
 
 export class StorageFull extends Error {}
 
@@ -185,6 +185,17 @@ export function save_theme(theme) {
     try {
         if (theme) localStorage.setItem("tessera.theme", theme);
         else localStorage.removeItem("tessera.theme");
+    } catch {
+        // It then lasts until the page is loaded again.
+    }
+}
+
+// Whether long lines of code are wrapped.
+export const load_wrap = () => read(WRAP) === true;
+
+export function save_wrap(wrap) {
+    try {
+        write(WRAP, wrap);
     } catch {
         // It then lasts until the page is loaded again.
     }
