@@ -46,6 +46,7 @@ struct Usage {
     std::string finish;  // why generation ended; of an error its code
     // The token of the prompt that ended what was reused; nothing: the cached text itself ended.
     std::optional<uint32_t> differs_at = std::nullopt;
+    uint32_t drafted_tokens = 0, accepted_tokens = 0;  // as of session::Answer
 };
 
 // Methods may be called from any thread. Either respond() or begin_stream(), send()..., end(). What is called after the

@@ -15,9 +15,10 @@ namespace tessera::server {
 
 // A loaded model. Constant but for the service, so any thread may use it.
 struct ServedModel : ModelText {
-    int64_t created = 0;        // seconds since 1970, when it was loaded
-    std::string path;           // of the file
-    std::string chat_template;  // the file's, or the name that was given instead
+    int64_t created = 0;                   // seconds since 1970, when it was loaded
+    std::string path;                      // of the file
+    std::optional<uint32_t> draft_tokens;  // of drafts at most; nothing: none are made
+    std::string chat_template;             // the file's, or the name that was given instead
     std::unique_ptr<Engine> engine;
     std::unique_ptr<session::Service> service;  // before the engine in destruction
 };

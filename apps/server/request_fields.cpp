@@ -222,6 +222,9 @@ session::Request read_request(const Fields& fields, const ModelText& model, std:
     if (const auto milliseconds = fields.number("t_max_predict_ms", -kFar, kLongestMilliseconds);
         milliseconds && *milliseconds > 0)
         request.line_seconds = *milliseconds / 1000;
+    const auto drafted = integer(0, kMaximumTokens);
+    if (const auto most = drafted("speculative.n_max")) request.drafts.most = static_cast<uint32_t>(*most);
+    if (const auto least = drafted("speculative.n_min")) request.drafts.least = static_cast<uint32_t>(*least);
     request.context = model.request_context;
     request.reuse = fields.boolean("cache_prompt").value_or(true);
     session::check_sampling_parameters(p, model.tokenizer->size());

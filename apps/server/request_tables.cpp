@@ -17,7 +17,7 @@ constexpr std::string_view kOneSyntax = "grammars are written in GBNF: use gramm
 constexpr std::string_view kAlways = "a grammar holds from the first token of the answer on";
 constexpr std::string_view kNoSampler = "this version has no such sampler";
 constexpr std::string_view kNoBeams = "this version searches no beams";
-constexpr std::string_view kNoDrafts = "drafts change speed alone, never a text; this version makes none";
+constexpr std::string_view kNoDrafts = "drafts change speed alone, never a text; the server's flags say which are made";
 constexpr std::string_view kNoGuidance = "this version has no guidance";
 constexpr std::string_view kNeverShifted = "a full context ends the answer; it is never shifted";
 constexpr std::string_view kContext = "the context is the server's (-c); prompts are never cut";
@@ -89,8 +89,8 @@ constexpr FieldRow kGeneration[] = {
     {"num_ctx", kHarmless, kContext},
     {"truncation_length", kHarmless, kContext},
     {"backend_sampling", kHarmless, "where samplers run changes no token"},
-    {"speculative.n_max", kHarmless, kNoDrafts},
-    {"speculative.n_min", kHarmless, kNoDrafts},
+    {"speculative.n_max", kHonoured, "tokens of a draft at most, where the server makes drafts; 0: none are made"},
+    {"speculative.n_min", kHonoured, "shorter drafts are not used"},
     {"speculative.p_min", kHarmless, kNoDrafts},
     {"speculative.type", kHarmless, kNoDrafts},
     {"smoothing_curve", kHarmless, "of no effect without smoothing_factor, which is refused"},
@@ -148,10 +148,10 @@ constexpr FieldRow kGeneration[] = {
     {"truncate_prompt_tokens", kRefused, "prompts are never cut", "[-1]"},
     {"web_search_options", kRefused, "this version searches nothing", "[]"},
     {"lora", kRefused, "this version loads no adapters"},
-    {"prediction", kRefused, "this version has no speculative decoding", "[]"},
+    {"prediction", kRefused, "drafts are made of prompt and answer alone", "[]"},
     {"store", kRefused, "this version stores no answers"},
     {"cache_salt", kRefused, "clients with keys of their own share nothing that is cached"},
-    {"speculative_ngram", kRefused, "this version has no speculative decoding"},
+    {"speculative_ngram", kHarmless, kNoDrafts},
 };
 
 // Of a conversation.

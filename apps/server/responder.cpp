@@ -29,6 +29,7 @@ struct Timings {
     double prompt_seconds;
     uint32_t new_tokens;
     double generation_seconds;
+    uint32_t drafted_tokens, accepted_tokens;
     const std::optional<session::PrefixDifference>& difference;
     bool tells_cached;
 };
@@ -47,6 +48,7 @@ std::string timings_text(const Timings& t) {
     json.key("predicted_ms").fixed(t.generation_seconds * 1000, 3);
     json.key("predicted_per_token_ms").fixed(per_token(t.new_tokens, t.generation_seconds), 4);
     json.key("predicted_per_second").fixed(per_second(t.new_tokens, t.generation_seconds), 3);
+    if (t.drafted_tokens > 0) json.member("draft_n", t.drafted_tokens).member("draft_n_accepted", t.accepted_tokens);
     if (t.difference) {
         json.key("cache_differs").begin_object();
         json.member("position", t.difference->position).member("prompt", t.difference->given);
@@ -166,6 +168,8 @@ void Responder::finished(size_t choice, const session::Answer& answer) {
         usage_.reused_tokens += answer.reused_tokens;
     }
     usage_.new_tokens += answer.new_tokens;
+    usage_.drafted_tokens += answer.drafted_tokens;
+    usage_.accepted_tokens += answer.accepted_tokens;
     if (choice == 0) {
         usage_.first_token_seconds = answer.first_token_seconds;
         difference_ = answer.difference;
@@ -260,17 +264,19 @@ void Responder::ping(std::chrono::steady_clock::duration silence) {
 
 std::string Responder::timings_json() const {
     return timings_text({usage_.prompt_tokens, usage_.reused_tokens, prompt_seconds_, usage_.new_tokens,
-                         generation_seconds_, difference_, tells_cached_});
+                         generation_seconds_, usage_.drafted_tokens, usage_.accepted_tokens, difference_,
+                         tells_cached_});
 }
 
 std::string Responder::timings_json(const session::Answer& answer) const {
     return timings_text({answer.prompt_tokens, answer.reused_tokens, answer.prompt_seconds, answer.new_tokens,
-                         answer.seconds - answer.first_token_seconds, answer.difference, tells_cached_});
+                         answer.seconds - answer.first_token_seconds, answer.drafted_tokens, answer.accepted_tokens,
+                         answer.difference, tells_cached_});
 }
 
 std::string Responder::every_timing_json() {
     const std::optional<session::PrefixDifference> difference{{0, 0, 0}};
-    return timings_text({0, 0, 0, 0, 0, difference, true});
+    return timings_text({0, 0, 0, 0, 0, 1, 1, difference, true});
 }
 
 }  // namespace tessera::server

@@ -5,6 +5,7 @@
 #include "apps/server/service_manager.hpp"
 #include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
+#include "core/setup/drafts.hpp"
 #include "core/setup/earlier_runs.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -58,6 +59,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     engine.sequences = options.model.parallel;
     engine.rows = std::min(engine.rows, options.chunk_rows) + engine.sequences - 1;
     engine.context = options.model.context.value_or(0);
+    make_room(options.model.drafts, engine);
     if (options.model.context == 0u) engine.context = read_model_info(model.file, machine.registry).context;
     served->engine = load_engine(
         std::move(model), machine, engine, !options.context_given, TSR_PAGE_TOKENS, options.model.common.verbose,
@@ -73,6 +75,10 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     service.generator.chunk_rows = options.chunk_rows;
     service.generator.chunk_seconds = options.chunk_seconds;
     service.generator.target_step_seconds = options.server.target_step_seconds;
+    service.generator.drafts = make_drafts(options.model.drafts);
+    if (options.model.drafts.any())
+        served->draft_tokens = std::min(options.model.drafts.most, served->engine->rows_as_single() - 1);
+    if (const auto notice = draft_notice(options.model.drafts, *served->engine)) say(worded(*notice));
     service.waiting_requests = options.server.waiting_requests;
     service.waiting_tokens = options.server.waiting_tokens;
     served->service = std::make_unique<session::Service>(*served->engine, *served->tokenizer, service);

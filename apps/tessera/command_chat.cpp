@@ -205,9 +205,10 @@ int chat_command(Arguments& arguments) {
                                           read_model_info(model.file, machine.registry).context);
     EngineOptions options = settings.engine;
     options.context = wish.all;
+    make_room(settings.drafts, options);
     const auto engine = load_engine(std::move(model), machine, options, !settings.context, 1, settings.common.verbose);
 
-    session::Generator generator(*engine, *tokenizer);
+    session::Generator generator(*engine, *tokenizer, generator_options(settings, *engine));
     Conversation conversation(generator, *engine, writer, *tokenizer, settings, sampling,
                               std::min(wish.requests[0], engine->context()));
     InterruptScope interrupt;

@@ -6,6 +6,7 @@
 #include "apps/wording/wording.hpp"
 #include "core/base/text.hpp"
 #include "core/plan/fit.hpp"
+#include "core/setup/drafts.hpp"
 #include "core/setup/earlier_runs.hpp"
 #include "core/setup/machine.hpp"
 #include "core/setup/plan_json.hpp"
@@ -28,6 +29,7 @@ int plan_command(Arguments& arguments) {
     EngineOptions& options = settings.engine;
     options.sequences = settings.parallel;
     options.context = settings.context.value_or(0);
+    make_room(settings.drafts, options);
     if (settings.context == 0u) options.context = read_model_info(model.file, machine.registry).context;
 
     for (const std::string& line : arguments.remarks()) say(line);

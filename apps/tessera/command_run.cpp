@@ -196,11 +196,12 @@ int run_command(Arguments& arguments) {
     options.sequences = at_once;
     options.rows += at_once - 1;  // others generate while a prompt is computed
     options.context = wish.all;
+    make_room(settings.drafts, options);
     const size_t longest = *std::ranges::max_element(lengths);
     const auto engine = load_engine(std::move(model), machine, options, !settings.context,
                                     static_cast<uint32_t>(longest) + 1, settings.common.verbose);
 
-    session::Generator generator(*engine, *tokenizer);
+    session::Generator generator(*engine, *tokenizer, generator_options(settings, *engine));
     const InterruptScope interrupt;
     for (Request& request : requests) generator.add(std::move(request));
     PromptProgress progress(generator, std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}),

@@ -65,6 +65,17 @@ void add_bias(session::SamplingParameters& sampling, std::string_view text) {
     sampling.logit_bias.emplace_back(token, bias);
 }
 
+void set_draft_types(DraftSettings& drafts, std::string_view text) {
+    drafts.repeat = false;
+    for (const std::string& type : split(text, ',')) {
+        if (type == "ngram" || type.starts_with("ngram-") || type == "suffix") {
+            drafts.repeat = true;
+        } else if (type != "none") {
+            throw WrongValue("none or ngram");
+        }
+    }
+}
+
 void limit_rows(EngineOptions& engine, std::string_view text) {
     engine.rows = static_cast<uint32_t>(std::min<int64_t>(engine.rows, parse_integer(text, 1, 1 << 24)));
 }

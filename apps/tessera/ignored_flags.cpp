@@ -4,7 +4,8 @@
 namespace tessera::app {
 namespace {
 
-constexpr std::string_view kNoDraft = "drafts change the speed of a text, not the text; none are made";
+constexpr std::string_view kNoDraft =
+    "drafts change the speed of a text, not the text; those that are made repeat it (--spec-type ngram)";
 constexpr std::string_view kPlainLog = "messages are plain lines";
 constexpr std::string_view kOneCache = "all sequences share the pages of one cache";
 constexpr std::string_view kTuning = "a way of computing in other programs; Tessera decides by its own plan";
@@ -59,8 +60,8 @@ constexpr Flag kIgnoredFlags[] = {
             "-ctx-ckpt-t --ctx-checkpoints-tolerance -ctx-ckpt-e --ctx-checkpoints-eviction", Takes::kValue, kCheckpoints).from("LLAMA_ARG_CHECKPOINT_MIN_SPACING_NT=--checkpoint-min-step"),
     // Drafts
     ignored("model-draft",
-            "-md --model-draft --spec-draft-model --draft -draft --draft-params --draft-n --draft-max --draft-min --draft-n-min --draft-p-min "
-            "--spec-draft-p-min --draft-p-split --spec-draft-p-split --spec-draft-n-max --spec-draft-n-min --spec-type --spec-stage "
+            "-md --model-draft --spec-draft-model --draft-params --draft-p-min "
+            "--spec-draft-p-min --draft-p-split --spec-draft-p-split --spec-stage "
             "-td --threads-draft --spec-draft-threads -tbd --threads-batch-draft --spec-draft-threads-batch -devd "
             "--device-draft --spec-draft-device -ngld --gpu-layers-draft --n-gpu-layers-draft --spec-draft-ngl -ctkd "
             "--cache-type-k-draft --spec-draft-type-k -ctvd --cache-type-v-draft --spec-draft-type-v -cd --ctx-size-draft "
@@ -75,6 +76,9 @@ constexpr Flag kIgnoredFlags[] = {
             "--spec-ngram-map-k4v-min-hits --spec-ngram-size-n --spec-ngram-size-m --spec-ngram-min-hits --suffix-pattern-len "
             "--suffix-max-depth --suffix-corpus -lcs --lookup-cache-static -lcd --lookup-cache-dynamic -mtprot "
             "--mtp-requantize-output-tensor", Takes::kValue, kNoDraft).from("LLAMA_ARG_SPEC_DRAFT_CACHE_TYPE_K=--spec-draft-type-k LLAMA_ARG_SPEC_DRAFT_CACHE_TYPE_V=--spec-draft-type-v"),
+    ignored("drafts-elsewhere",
+            "--spec-type --draft-max --draft-n --draft --spec-draft-n-max --draft-min --draft-n-min --spec-draft-n-min", Takes::kValue,
+            "drafts are made for answers alone", kEngine & ~kGenerate),
     ignored("spec-default",
             "--spec-default --spec-autotune --recurrent-ckpt-mode -mtp --multi-token-prediction -no-mtp --no-multi-token-prediction -cmoed "
             "--cpu-moe-draft --spec-draft-cpu-moe --spec-draft-backend-sampling --no-spec-draft-backend-sampling", Takes::kNothing, kNoDraft),

@@ -19,6 +19,13 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
         [&](uint64_t done, uint64_t total) { bar.update(done, total); });
 }
 
+session::GeneratorOptions generator_options(const ModelSettings& settings, const Engine& engine) {
+    if (const auto notice = draft_notice(settings.drafts, engine)) say(worded(*notice));
+    session::GeneratorOptions options;
+    options.drafts = make_drafts(settings.drafts);
+    return options;
+}
+
 void say_timings(const session::GenerationTimings& timings, const PackingProgress& packing) {
     for (const std::string& line : timing_lines(timings, packing)) say(line);
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "apps/tessera/read_settings.hpp"
+#include "core/session/generator_options.hpp"
+#include "core/setup/drafts.hpp"
 #include "core/setup/loading.hpp"
 
 #include <memory>
@@ -11,6 +13,9 @@ namespace tessera::app {
 // tessera::load_engine with a progress bar.
 std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
                                     uint32_t minimum, bool verbose);
+
+// With the drafts that the settings ask for; says where they may change answers.
+session::GeneratorOptions generator_options(const ModelSettings& settings, const Engine& engine);
 
 // Prompt and generation in tokens per second, and the time spent on packing.
 void say_timings(const session::GenerationTimings& timings, const PackingProgress& packing);

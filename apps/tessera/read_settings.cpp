@@ -276,6 +276,7 @@ ModelSettings read_model_settings(Arguments& arguments) {
     arguments.read_into(settings);
     arguments.read_into(engine.placement);
     arguments.read_into(settings.common.devices);
+    arguments.read_into(settings.drafts);
     read_one_gpu(arguments, settings.common.devices);
     if (settings.latent_attention) engine.lowerings["mla_attention"] = *settings.latent_attention;
     settings.value_type_given = arguments.has("cache-type-v");

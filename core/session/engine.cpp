@@ -23,6 +23,8 @@ constexpr uint32_t kDefaultContext = 4096;
 // Workers of a step never sleep. Where the host alone computes and they had less than this share of its time on
 // processors, other processes took part of it.
 constexpr double kQuiet = 0.9;
+// Kernels compute so many rows of a sequence as single ones (kernels/x86/README.md).
+constexpr uint32_t kFewRows = 16;
 
 size_t outputs_of(const BatchEntry& entry) {
     return entry.all_outputs ? entry.tokens.size() : entry.output ? 1 : 0;
@@ -422,6 +424,16 @@ uint32_t Engine::max_rows() const noexcept {
 uint32_t Engine::max_sequences() const noexcept {
     return state_->limits.sequences;
 }
+uint32_t Engine::max_outputs() const noexcept {
+    return state_->limits.output_rows;
+}
+uint32_t Engine::rows_as_single() const noexcept {
+    const uint32_t from = state_->expand_from;  // 1: single ones are computed as rows of prompts are
+    return from > 1 ? std::min(kFewRows, from - 1) : kFewRows;
+}
+bool Engine::rows_have_same_bits() const noexcept {
+    return state_->host_alone;
+}
 bool Engine::gives_hidden_states() const noexcept {
     return plan().graph.find_output(kHidden) != 0;
 }
@@ -485,7 +497,11 @@ void Engine::State::take(std::span<const BatchEntry> entries, bool wait) {
 }
 
 void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
-    const bool generation = std::ranges::all_of(entries, [](const BatchEntry& e) { return e.tokens.size() == 1; });
+    const bool single = std::ranges::all_of(entries, [](const BatchEntry& e) { return e.tokens.size() == 1; });
+    const bool drafted = !single && std::ranges::all_of(entries, [](const BatchEntry& e) {
+        return e.tokens.size() == 1 || (e.all_outputs && !e.hidden);
+    });
+    const bool generation = single || drafted;
     WorkerTuner& tuner = generation ? generation_workers : prompt_workers;
     const uint32_t workers = tuner.workers();
     const auto ranges = write_inputs(entries);
@@ -506,7 +522,7 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
         const double seconds = seconds_since(start);
         // Weights dominate steps of generation, rows those of prompts.
         const double work = generation ? 1 : ranges[TSR_RANGE_ROWS].end;
-        tuner.finished(seconds, work, time.seconds > 0 ? time.waiting / time.seconds : 0);
+        if (!drafted) tuner.finished(seconds, work, time.seconds > 0 ? time.waiting / time.seconds : 0);
         if (compare && (!host_alone || process_seconds() - used >= kQuiet * workers * seconds)) {
             const auto rows = static_cast<uint32_t>(entries[0].tokens.size());
             comparison.finished(rows, cache.length(entries[0].sequence) - rows, seconds);

@@ -94,6 +94,12 @@ class Engine {
     uint32_t sequence_tokens() const noexcept;  // PlannedModel::sequence_tokens
     uint32_t max_rows() const noexcept;         // of one step
     uint32_t max_sequences() const noexcept;
+    uint32_t max_outputs() const noexcept;  // rows of one step whose logits are wanted
+
+    // Up to how many rows a sequence may bring so that each is computed as a single one would be: drafts have so many.
+    // Where the host alone computes they have the same bits then, on devices about the same (docs/server.md).
+    uint32_t rows_as_single() const noexcept;
+    bool rows_have_same_bits() const noexcept;
 
     // Maximum of threads of the next steps; 0: as it is. Where others hold the processors, fewer take part
     // (WorkerTuner). Throws Error(TSR_INVALID_ARGUMENT) for more than the options asked for.

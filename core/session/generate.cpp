@@ -18,6 +18,10 @@ constexpr std::chrono::milliseconds kLateness(2);
 // The same where nothing else is to be done; then somebody may have cancelled it. One after the other each has a share.
 constexpr std::chrono::milliseconds kIdle(20), kShare(1);
 
+Clock::duration duration_of(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 }  // namespace
 
 Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, GeneratorOptions options)
@@ -27,7 +31,8 @@ Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, Generator
       chunk_rows_(std::min(options_.chunk_rows ? options_.chunk_rows : engine.max_rows(), largest_chunk())),
       // Chunks that follow measured times are cut anew after each step.
       cuts_(engine.plan(), chunk_rows_, options_.target_step_seconds > 0 ? 0 : options_.chunk_seconds),
-      admission_(engine, tokenizer, counters_, timings_) {
+      admission_(engine, tokenizer, counters_, timings_),
+      drafting_(engine, options_.drafts) {
     if (tokenizer.size() > engine.info().vocabulary) {
         fail(TSR_CORRUPT_DATA, "the vocabulary has {} tokens, the model's output only {}", tokenizer.size(),
              engine.info().vocabulary);
@@ -147,10 +152,21 @@ void Generator::do_step() {
     }
     // The time of a step with generation says how large the next chunks may be.
     const bool only_settles = entries_.empty() || (generated_tokens > 0 && !under_way_.empty());
-    const auto start = under_way_.empty() ? Clock::now() : accounted_;
+    const auto begun = Clock::now();
+    const auto start = under_way_.empty() ? begun - duration_of(drafting_.take_seconds()) : accounted_;
     contained([&] { only_settles ? settle() : compute(); });
+    const double step_seconds = seconds_since(begun);
     const double seconds = count_busy(start, only_settles || prompt_tokens > 0);
     if (only_settles) return;
+    const Drafted drafted = std::exchange(drafted_, {});
+    generated_tokens -= drafted.rows - drafted.accepted;
+    // Of a step with forced tokens nothing is known of drafts.
+    if (prompt_tokens == 0 && generated_tokens == sequences + drafted.accepted)
+        drafting_.finished(static_cast<uint32_t>(sequences), drafted.rows, drafted.accepted, step_seconds);
+    counters_.drafted_tokens += drafted.rows;
+    counters_.accepted_tokens += drafted.accepted;
+    timings_.drafted_tokens += drafted.rows;
+    timings_.accepted_tokens += drafted.accepted;
     if (prompt_tokens == 0) timings_.generated_tokens += generated_tokens;
     ++counters_.steps;
     counters_.sequences += sequences;
@@ -229,7 +245,8 @@ void Generator::take_ended() {
         under_way_.pop_front();
         counters_.prompt_tokens += step.prompt_tokens;
         timings_.prompt_tokens += step.prompt_tokens;
-        for (const Slice& slice : step.slices) slice.task->under_way -= slice.rows;
+        for (const Slice& slice : step.slices)
+            slice.task->under_way -= slice.rows - static_cast<uint32_t>(slice.task->draft.size());
         for (const Slice& slice : step.slices) progress(*slice.task);
     }
 }
@@ -253,6 +270,8 @@ void Generator::lose_steps() {
     for (const Begun& step : under_way_) {
         for (const Slice& slice : step.slices) {
             slice.task->under_way = 0;
+            drop_rows(*slice.task, static_cast<uint32_t>(slice.task->tokens.size()));
+            slice.task->draft.clear();
             if (std::ranges::find(tasks_, slice.task) == tasks_.end()) tasks_.push_back(slice.task);
         }
     }
@@ -291,7 +310,7 @@ void Generator::progress(Task& task) {
 }
 
 void Generator::take_outputs(std::span<const std::span<const float>> outputs) {
-    std::vector<std::pair<Task*, std::span<const float>>> sampling;
+    std::vector<std::pair<Task*, std::span<const std::span<const float>>>> sampling;
     size_t output = 0;
     for (size_t i = 0; i < entries_.size(); ++i) {
         if (entries_[i].hidden && entries_[i].output) {
@@ -300,13 +319,16 @@ void Generator::take_outputs(std::span<const std::span<const float>> outputs) {
             output += count;
             continue;
         }
-        if (entries_[i].output) sampling.emplace_back(tasks_[i], outputs[output++]);
+        if (!entries_[i].output) continue;
+        const size_t count = tasks_[i]->draft.size() + 1;
+        sampling.emplace_back(tasks_[i], outputs.subspan(output, count));
+        output += count;
     }
     const auto until = Clock::now() + kLateness;
     for (const auto& [task, logits] : sampling) task->waits_until = until;
     const auto work = [&](size_t i) {
         const auto& [task, logits] = sampling[i];
-        task->scores() ? score(*task, logits) : sample(*task, logits);
+        task->scores() ? score(*task, logits.front()) : sample(*task, logits);
     };
     if (sampling.size() == 1) {
         work(0);
@@ -331,47 +353,51 @@ void Generator::pool(Task& task, std::span<const std::span<const float>> states)
     finish(task, FinishReason::kEmbedded);
 }
 
-// On any worker: everything about the task alone.
-void Generator::sample(Task& task, std::span<const float> logits) const {
+// On any worker: everything about the task alone. `logits`: behind the last of its tokens, and behind each of its
+// draft, of which those count that are behind tokens that were chosen.
+void Generator::sample(Task& task, std::span<const std::span<const float>> logits) const {
+    task.chosen.clear();
+    task.verified = 0;
     if (task.request.max_new_tokens == 0 || task.error) return;
     try {
-        const auto known = logits.first(tokenizer_.size());
-        if (task.constraint && !task.constraint->wait(task.waits_until)) {
-            task.held_logits.assign(known.begin(), known.end());
-        } else {
-            choose_tokens(task, known);
+        for (;; ++task.verified) {
+            const auto known = logits[task.verified].first(tokenizer_.size());
+            if (task.constraint && !task.constraint->wait(task.waits_until)) {
+                task.held_logits.assign(known.begin(), known.end());
+                return;
+            }
+            const bool forced = choose_tokens(task, known);
+            // Forced tokens are computed together, as they are without a draft.
+            if (forced || task.verified == task.draft.size()) return;
+            const Token token = task.chosen.back().token;
+            if (token != task.draft[task.verified] || tokenizer_.ends_generation(token)) return;
         }
     } catch (const Error& error) {
         task.error = error;
     }
 }
 
-// The constraint is not late.
-void Generator::choose_tokens(Task& task, std::span<const float> logits) const {
+// The constraint is not late. Whether what was chosen, a token or several, was forced.
+bool Generator::choose_tokens(Task& task, std::span<const float> logits) const {
     Sampler& sampler = *task.request.sampler;
     std::span<const Token> forced;
     if (task.constraint) forced = task.constraint->forced();
     // Each has probabilities of its own.
     if (task.request.probabilities) forced = forced.first(std::min<size_t>(forced.size(), 1));
-    task.forced = 0;
-    task.forced_after.clear();
-    if (forced.empty()) {
-        task.sampled = sampler.sample(logits, task.constraint ? task.constraint->allowed() : TokenMask());
-    } else {
-        task.sampled = forced.front();
-        task.forced_after.assign(forced.begin() + 1, forced.end());
+    std::vector<Token> accepted(forced.begin(), forced.end());
+    if (forced.empty())
+        accepted.push_back(sampler.sample(logits, task.constraint ? task.constraint->allowed() : TokenMask()));
+    for (const Token token : accepted) sampler.accept(token);
+    for (const Token token : accepted) {
+        task.chosen.push_back({token, {}});
+        if (!task.request.probabilities) continue;
+        task.chosen.back().probabilities =
+            task.request.sampled_probabilities && forced.empty()
+                ? probabilities_of(sampler.candidates(), token, *task.request.probabilities)
+                : probabilities_of(logits, token, *task.request.probabilities);
     }
-    sampler.accept(task.sampled);
-    for (const Token token : task.forced_after) sampler.accept(token);
-    if (task.request.probabilities) {
-        task.probabilities = task.request.sampled_probabilities && forced.empty()
-                                 ? probabilities_of(sampler.candidates(), task.sampled, *task.request.probabilities)
-                                 : probabilities_of(logits, task.sampled, *task.request.probabilities);
-    }
-    if (!task.constraint) return;
-    std::vector<Token> accepted = {task.sampled};
-    accepted.insert(accepted.end(), task.forced_after.begin(), task.forced_after.end());
-    task.constraint->accept(accepted);
+    if (task.constraint) task.constraint->accept(accepted);
+    return !forced.empty();
 }
 
 void Generator::make_constraint(Task& task) const {
@@ -388,6 +414,7 @@ bool Generator::take_held() {
     bool all = true;
     for (const auto& task : admission_.active()) {
         if (task->done || task->held_logits.empty()) continue;
+        task->chosen.clear();
         try {
             if (!task->constraint->wait(Clock::now())) {
                 all = false;
@@ -430,6 +457,9 @@ void Generator::score(Task& task, std::span<const float> logits) const {
 
 void Generator::take(Task& task) {
     Answer& answer = task.answer;
+    verify(task);
+    for (size_t i = 0; i < task.chosen.size() && !task.done; ++i) take_token(task, task.chosen[i]);
+    if (task.done) return;
     if (task.error) {
         if (!options_.contain_errors) throw Error(*task.error);
         answer.error = task.error->what();
@@ -442,15 +472,29 @@ void Generator::take(Task& task) {
         return;
     }
     if (task.request.max_new_tokens == 0) return finish(task, FinishReason::kLength);
-    if (!task.held_logits.empty()) return;
-    take_token(task, task.sampled);
-    for (size_t i = 0; i < task.forced_after.size() && !task.done; ++i) {
-        take_token(task, task.forced_after[i]);
-        ++task.forced;
-    }
+    task.forced = task.held_logits.empty() ? static_cast<uint32_t>(task.tokens.size()) - cached(task) - 1 : 0;
 }
 
-void Generator::take_token(Task& task, Token token) {
+// Takes the rows of a draft that the step has computed out of the cache again, but those of tokens that were chosen.
+void Generator::verify(Task& task) {
+    drafting_.learn(task);
+    if (task.draft.empty()) return;
+    const auto rows = static_cast<uint32_t>(task.draft.size());
+    drop_rows(task, static_cast<uint32_t>(task.tokens.size()) + task.verified);
+    task.under_way -= rows;
+    task.draft.clear();
+    task.answer.drafted_tokens += rows;
+    task.answer.accepted_tokens += task.verified;
+    drafted_.rows += rows;
+    drafted_.accepted += task.verified;
+}
+
+void Generator::drop_rows(const Task& task, uint32_t length) {
+    if (task.sequence && cached(task) > length) engine_.cache().truncate(*task.sequence, length);
+}
+
+void Generator::take_token(Task& task, const ChosenToken& chosen) {
+    const Token token = chosen.token;
     Answer& answer = task.answer;
     if (answer.new_tokens++ == 0) {
         answer.first_token_seconds = seconds_since(task.arrived);
@@ -462,7 +506,7 @@ void Generator::take_token(Task& task, Token token) {
         return finish(task, FinishReason::kEndOfText);
     }
     task.tokens.push_back(token);
-    task.shown.push(token, task.probabilities);
+    task.shown.push(token, chosen.probabilities);
     if (task.request.stop.stopped()) return finish(task, FinishReason::kStopString);
     if (answer.new_tokens >= task.request.max_new_tokens) return finish(task, FinishReason::kLength);
     if (task.tokens.size() > task.limit) return finish(task, FinishReason::kContextFull);
@@ -477,7 +521,10 @@ void Generator::finish(Task& task, FinishReason reason) {
     answer.reason = task.request.stop.stopped() ? FinishReason::kStopString : reason;
     answer.stop_string = task.request.stop.match();
     answer.seconds = seconds_since(task.arrived);
+    // Of a draft that was accepted beyond the end.
+    drop_rows(task, static_cast<uint32_t>(task.tokens.size()));
     admission_.suspend(task);
+    drafting_.forget(task);
     ++counters_.finished;
     if (reason == FinishReason::kCancelled) ++counters_.cancelled;
     if (reason == FinishReason::kFailed) ++counters_.failed;
@@ -625,10 +672,47 @@ std::vector<Generator::Slice> Generator::choose_slices() {
     return slices;
 }
 
+// Of requests of which one token is to be computed, in what is left of the step.
+void Generator::make_drafts(std::span<const Slice> slices) {
+    std::vector<Task*> tasks;
+    size_t rows = 0, generation = 0, outputs = 0;
+    for (const Slice& slice : slices) {
+        slice.task->draft.clear();
+        rows += slice.rows;
+        outputs += slice.output ? 1 : 0;
+        if (computes_prompt(*slice.task)) continue;
+        generation += slice.rows;
+        if (slice.rows == 1 && slice.output && drafting_.drafts(*slice.task)) tasks.push_back(slice.task);
+    }
+    const size_t left = std::min(engine_.max_rows() - std::min<size_t>(rows, engine_.max_rows()),
+                                 engine_.max_outputs() - std::min<size_t>(outputs, engine_.max_outputs()));
+    if (!tasks.empty() && left > 0)
+        drafting_.make(tasks, static_cast<uint32_t>(generation), static_cast<uint32_t>(left), rows > generation);
+}
+
+// A draft takes no page that is not free: what is left of its token's page is enough for the next steps.
+void Generator::fit_draft(Task& task, std::span<const uint64_t> reserved) const {
+    const PagedCache& cache = engine_.cache();
+    const auto fits = [&](uint32_t rows) {
+        for (GroupIndex group = 0; group < cache.groups(); ++group) {
+            const uint64_t needed = cache.pages_to_append(*task.sequence, rows, group);
+            if (needed > cache.pages_to_append(*task.sequence, 1, group) &&
+                reserved[group] + needed > cache.free_pages(group))
+                return false;
+        }
+        return true;
+    };
+    while (!task.draft.empty() && !fits(1 + static_cast<uint32_t>(task.draft.size()))) task.draft.pop_back();
+    if (task.draft.empty()) return;
+    task.rows.assign(task.tokens.end() - 1, task.tokens.end());
+    task.rows.insert(task.rows.end(), task.draft.begin(), task.draft.end());
+}
+
 void Generator::gather() {
     entries_.clear();
     tasks_.clear();
     std::vector<Slice> slices = choose_slices();
+    make_drafts(slices);
     // By age, so that older requests take pages from younger ones that have no part in this step yet.
     std::vector<const Task*> ages;
     for (const auto& task : admission_.active()) ages.push_back(task.get());
@@ -639,8 +723,10 @@ void Generator::gather() {
     for (const Slice& slice : slices) {
         Task& task = *slice.task;
         if (!task.sequence) continue;  // an older one has taken its pages
+        fit_draft(task, reserved);
+        const uint32_t rows = slice.rows + static_cast<uint32_t>(task.draft.size());
         for (GroupIndex group = 0; group < cache.groups(); ++group)
-            pages[group] = reserved[group] + cache.pages_to_append(*task.sequence, slice.rows, group);
+            pages[group] = reserved[group] + cache.pages_to_append(*task.sequence, rows, group);
         if (!admission_.make_room(task, pages, !under_way_.empty())) {
             if (!under_way_.empty()) {
                 // No request gives up pages that steps under way write to.
@@ -662,8 +748,11 @@ void Generator::gather() {
             continue;
         }
         reserved = pages;
-        entries_.push_back({*task.sequence, std::span(task.tokens).subspan(cached(task), slice.rows), slice.output,
-                            task.request.pooling == Pooling::kMean, task.request.pooling.has_value()});
+        const bool drafted = !task.draft.empty();
+        const std::span<const Token> tokens =
+            drafted ? std::span<const Token>(task.rows) : std::span(task.tokens).subspan(cached(task), rows);
+        entries_.push_back({*task.sequence, tokens, slice.output, drafted || task.request.pooling == Pooling::kMean,
+                            task.request.pooling.has_value()});
         tasks_.push_back(&task);
     }
 }

@@ -4,6 +4,7 @@
 #include "core/base/error.hpp"
 #include "core/session/admission.hpp"
 #include "core/session/chunk_cuts.hpp"
+#include "core/session/drafts/drafting.hpp"
 #include "core/session/generator_options.hpp"
 #include "core/text/tokenizer.hpp"
 
@@ -17,6 +18,8 @@
 #include <vector>
 
 namespace tessera::session {
+
+struct ChosenToken;
 
 // Combines prompts and generations into steps, and shares cached prefixes.
 //
@@ -34,6 +37,10 @@ namespace tessera::session {
 // Where devices alone compute, steps with chunks of prompts alone, of which no output is wanted, are not waited for: as
 // many as the plan allows are under way at once, and before each of them others come in. Their tokens count as computed
 // (progress, prefixes that others find) when they have ended.
+//
+// Where sources of drafts are given, a step carries tokens that a request may go on with besides, as rows whose logits
+// are wanted. What the request's sampler draws from them in order is its answer as it is without: rows behind a token
+// that was not drawn are taken out of the cache.
 //
 // One thread at a time. `engine` and `tokenizer` outlive the generator; its destructor removes its sequences and
 // prefixes from the cache.
@@ -89,6 +96,10 @@ class Generator {
         uint32_t rows;
         bool output;
     };
+    // Tokens of drafts that the current step has verified, and those of them that were chosen.
+    struct Drafted {
+        uint32_t rows = 0, accepted = 0;
+    };
     // A step that has begun, and that nobody has waited for.
     struct Begun {
         std::vector<Slice> slices;
@@ -102,6 +113,8 @@ class Generator {
     void gather();
     bool takes_hidden_step();
     std::vector<Slice> choose_slices();
+    void make_drafts(std::span<const Slice> slices);
+    void fit_draft(Task& task, std::span<const uint64_t> reserved) const;
     std::vector<Task*> prompts_in_turn() const;
 
     void do_step();
@@ -116,14 +129,16 @@ class Generator {
     void progress(Task& task);
     void take_outputs(std::span<const std::span<const float>> outputs);
     void pool(Task& task, std::span<const std::span<const float>> states);
-    void sample(Task& task, std::span<const float> logits) const;
-    void choose_tokens(Task& task, std::span<const float> logits) const;
+    void sample(Task& task, std::span<const std::span<const float>> logits) const;
+    bool choose_tokens(Task& task, std::span<const float> logits) const;
     void make_constraint(Task& task) const;
     bool take_held();
     void wait_for_held() const;
     void score(Task& task, std::span<const float> logits) const;
     void take(Task& task);
-    void take_token(Task& task, Token token);
+    void take_token(Task& task, const ChosenToken& chosen);
+    void verify(Task& task);
+    void drop_rows(const Task& task, uint32_t length);
     void waited(const Task& task) const;
     // Without an error: with kCancelled.
     void give_up(Task& task, const Error* error);
@@ -141,6 +156,8 @@ class Generator {
     GeneratorCounters counters_;
     GenerationTimings timings_;
     Admission admission_;
+    Drafting drafting_;
+    Drafted drafted_;
     std::vector<BatchEntry> entries_;                  // of the current step
     std::vector<Task*> tasks_;                         // an entry each
     std::deque<Begun> under_way_;                      // steps, the oldest first

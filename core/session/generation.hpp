@@ -51,6 +51,8 @@ struct Answer {
     uint32_t reused_tokens = 0;                  // of the prompt, found in the cache
     uint32_t recomputed_tokens = 0;              // since its pages had to be given to others in between
     uint32_t new_tokens = 0;                     // sampled, with the one that ended it
+    uint32_t drafted_tokens = 0;                 // that steps verified
+    uint32_t accepted_tokens = 0;                // of these, those that were chosen
     bool has_new_line = false;                   // in the text that was shown
     double prompt_seconds = 0;                   // from admission to the first sampled token
     double first_token_seconds = 0;              // from add() to the first sampled token
@@ -77,6 +79,12 @@ struct ShownToken {
     const TokenProbabilities* probabilities = nullptr;  // of `token`, if the request wants them
 };
 
+// What a request says of drafts; nothing: as the generator's options have it.
+struct DraftWishes {
+    std::optional<uint32_t> most;   // tokens of a draft; 0: none is made
+    std::optional<uint32_t> least;  // a shorter one is not verified
+};
+
 // How far a prompt has been computed.
 struct PromptProgress {
     uint32_t done = 0, total = 0;  // tokens
@@ -94,7 +102,8 @@ struct Request {
     bool show_control = false;  // control tokens are part of the text
     bool show_end = true;       // with show_control also the token that ends the text
     std::optional<uint32_t> probabilities;  // of shown tokens, with so many of the most likely ones
-    bool sampled_probabilities = false;     // those that the samplers have left, in place of the model's own
+    DraftWishes drafts;
+    bool sampled_probabilities = false;  // those that the samplers have left, in place of the model's own
     // As `probabilities`, of the prompt's tokens but the first; takes a step for each of them. Refused
     // with `reuse`.
     std::optional<uint32_t> prompt_probabilities;
@@ -132,6 +141,7 @@ struct GenerationTimings {
     uint64_t generated_tokens = 0;  // in steps of generation alone
     double generation_seconds = 0;
     uint64_t reused_tokens = 0;
+    uint64_t drafted_tokens = 0, accepted_tokens = 0;  // as of Answer
 };
 
 }  // namespace tessera::session

@@ -1,6 +1,7 @@
 // What a generator is told, and what it counts.
 #pragma once
 
+#include "core/session/drafts/draft_options.hpp"
 #include "core/session/generation.hpp"
 
 #include <cstdint>
@@ -19,6 +20,8 @@ struct GeneratorOptions {
     // Steps with prompts should take no longer than this while others generate: chunks become smaller then, down to a
     // page. 0: chunks are always of chunk_rows, so that results do not depend on the time that steps take.
     double target_step_seconds = 0;
+    // What is drafted is verified in steps of generation, and changes no answer where Engine::rows_have_same_bits().
+    DraftOptions drafts;
     // Errors of a step end its requests, and those of other steps under way, with FinishReason::kFailed, and others go
     // on. False: step() throws them.
     bool contain_errors = false;
@@ -35,6 +38,7 @@ struct GeneratorCounters {
     uint32_t most_tokens = 0;  // that a sequence has held
     double busy_seconds = 0;
     uint64_t prompt_tokens = 0, reused_tokens = 0, recomputed_tokens = 0, generated_tokens = 0;
+    uint64_t drafted_tokens = 0, accepted_tokens = 0;  // as of Answer
     double prompt_seconds = 0, generation_seconds = 0;
     uint64_t finished = 0, cancelled = 0, failed = 0;
     uint64_t preempted = 0;  // requests that gave up their pages to others

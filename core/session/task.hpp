@@ -4,6 +4,7 @@
 #include "core/base/error.hpp"
 #include "core/base/seconds.hpp"
 #include "core/session/answer_text.hpp"
+#include "core/session/drafts/draft_control.hpp"
 #include "core/session/generation.hpp"
 #include "core/session/prefix_tree.hpp"
 
@@ -18,6 +19,12 @@ namespace tessera::session {
 
 using Clock = std::chrono::steady_clock;
 
+// What became the next token, sampled or forced.
+struct ChosenToken {
+    Token token;
+    TokenProbabilities probabilities;
+};
+
 struct Task {
     Request request;
     Answer answer;
@@ -30,7 +37,8 @@ struct Task {
     std::optional<SequenceId> sequence;
     PrefixTree::Node* tail = nullptr;  // pinned
 
-    uint32_t under_way = 0;  // of the sequence's tokens, those that steps under way compute
+    uint32_t under_way =
+        0;  // of the sequence's tokens, those that steps under way compute, and drafts not verified yet
 
     bool suspended = false;  // takes no part in steps until it is resumed
     bool started = false;    // its first sequence has been made
@@ -47,11 +55,16 @@ struct Task {
 
     uint32_t scored = 1;  // tokens of the prompt whose probabilities are known; the first has none
 
+    DraftAcceptance acceptance{DraftControl::kMemory};
+
     // Of the current step.
-    Clock::time_point waits_until;  // for a constraint that is late
-    Token sampled = 0;
-    std::vector<Token> forced_after;  // the constraint forced `sampled` and these
-    TokenProbabilities probabilities;
+    std::vector<DraftToken> foreseen;  // behind `tokens`, by a source of drafts
+    std::vector<Token> draft;          // of these, those that the step computes
+    std::vector<Token> rows;           // those that the step computes, where there is a draft
+    Clock::time_point waits_until;     // for a constraint that is late
+    std::vector<ChosenToken> chosen;  // behind `tokens`, as they come: all but the last are of the draft, or all forced
+    uint32_t verified = 0;            // of the draft, those that were chosen
+    TokenProbabilities probabilities;  // of the prompt's next token
     std::optional<Error> error;
 
     AnswerText shown;

@@ -153,6 +153,8 @@ std::vector<std::string> timing_lines(const session::GenerationTimings& t, const
     lines.push_back(line("prompt", t.prompt_tokens, t.prompt_seconds) +
                     (t.reused_tokens ? fmt::format(" ({} more were in the cache)", t.reused_tokens) : ""));
     lines.push_back(line("generation", t.generated_tokens, t.generation_seconds));
+    if (t.drafted_tokens)
+        lines.back() += fmt::format("; {} of {} drafted tokens were accepted", t.accepted_tokens, t.drafted_tokens);
     return lines;
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/gguf/metadata.hpp"
 #include "core/model/rope_settings.hpp"
+#include "core/session/drafts/draft_options.hpp"
 #include "core/session/engine.hpp"
 #include "core/session/sampler.hpp"
 #include "core/text/python_json.hpp"
@@ -34,6 +35,15 @@ struct CommonSettings {
     DeviceChoice devices;
 };
 
+// Drafts of answers, which change how fast they come and not what they are.
+struct DraftSettings {
+    bool repeat = false;                    // what prompt and answer have (--spec-type ngram)
+    uint32_t most = session::kMostDrafted;  // tokens of one
+    uint32_t least = 1;                     // a shorter one is not verified
+
+    bool any() const noexcept { return most > 0 && repeat; }
+};
+
 struct ModelSettings {
     CommonSettings common;
     EngineOptions engine;             // without context, sequences and the config's placement rules
@@ -43,6 +53,8 @@ struct ModelSettings {
     bool check_values = false;                    // all weights are read before the load, and NaN and infinity refused
     bool value_type_given = false;                // -ctv
     std::optional<std::string> latent_attention;  // lowering of latent attention (-mla)
+
+    DraftSettings drafts;
 
     session::SamplingParameters sampling;
     std::vector<std::string_view> sampling_given;  // what the user set of it: names of fields, and "sequence"

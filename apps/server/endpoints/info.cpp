@@ -105,6 +105,7 @@ HttpResponse props(const EndpointContext& context, const HttpRequest&) {
     json.member("chat_template_name", model.writer ? std::string(model.writer->name()) : std::string());
     json.member("bos_token", spelling(tokenizer.bos())).member("eos_token", spelling(tokenizer.eos()));
     json.member("can_think", model.writer && model.writer->can_think());
+    json.key("speculative").begin_object().member("n_max", model.draft_tokens.value_or(0)).end_object();
     json.member("endpoint_slots", settings.slots).member("endpoint_metrics", settings.metrics);
     json.member("build_info", "tessera " TSR_VERSION).end_object();
     return json_response(std::move(out));
@@ -126,7 +127,10 @@ HttpResponse slots(const EndpointContext& context, const HttpRequest& request) {
     text::JsonWriter json(out);
     json.begin_list();
     for (size_t id = 0; id < std::max<size_t>(model.engine->max_sequences(), status.running.size()); ++id) {
-        json.begin_object().member("id", id).member("n_ctx", model.context_of_request()).member("speculative", false);
+        json.begin_object()
+            .member("id", id)
+            .member("n_ctx", model.context_of_request())
+            .member("speculative", model.draft_tokens.has_value());
         if (id >= status.running.size()) {
             json.member("is_processing", false).end_object();
             continue;

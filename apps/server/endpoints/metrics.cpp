@@ -72,6 +72,8 @@ HttpResponse metrics_text(const EndpointContext& context, const HttpRequest&) {
               c.recomputed_tokens);
         m.add("generated_tokens_total", "counter", "Tokens that were generated.", c.generated_tokens,
               "tokens_predicted_total");
+        m.add("drafted_tokens_total", "counter", "Tokens of drafts that steps verified.", c.drafted_tokens);
+        m.add("accepted_tokens_total", "counter", "Of those, tokens that the model chose.", c.accepted_tokens);
         m.add("generation_seconds_total", "counter", "Time of steps without prompts.", c.generation_seconds,
               "tokens_predicted_seconds_total");
         m.add("prompt_tokens_per_second", "gauge", "Of steps with prompts, since the start.",

@@ -1,0 +1,183 @@
+#include "core/session/drafts/draft_control.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+namespace tessera::session {
+namespace {
+
+// Shares of accepted tokens before any is known: kinds of matches, then of models' probabilities.
+constexpr std::array<double, kDraftKinds> kPriors = {0.25, 0.3, 0.5, 0.7, 0.85, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9};
+constexpr double kPriorWeight = 4;   // tokens that these count as
+constexpr double kOthersWeight = 2;  // tokens that the share of all requests counts as in that of one
+// Of a step's time what a measured one changes: half in the times of all rows, half in those of its own.
+constexpr double kGain = 0.15;
+// Where rows of prompts make a step long, tokens that are at least so probable are verified.
+constexpr double kWorthARow = 0.3;
+// A costly source that is not worth asking is asked once in so many times.
+constexpr uint32_t kAskAnyway = 64;
+
+}  // namespace
+
+void DraftAcceptance::observe(uint8_t kind, bool accepted) noexcept {
+    tried_[kind] = tried_[kind] * keep_ + 1;
+    accepted_[kind] = accepted_[kind] * keep_ + (accepted ? 1 : 0);
+}
+
+double DraftAcceptance::share(uint8_t kind, double prior, double weight) const noexcept {
+    return (accepted_[kind] + prior * weight) / (tried_[kind] + weight);
+}
+
+double DraftAcceptance::share_of_models(double prior, double weight) const noexcept {
+    double tried = weight, accepted = prior * weight;
+    for (size_t kind = kMatchKinds; kind < kDraftKinds; ++kind) {
+        tried += tried_[kind];
+        accepted += accepted_[kind];
+    }
+    return accepted / tried;
+}
+
+DraftStepTimes::DraftStepTimes(std::vector<double> predicted)
+    : predicted_(std::move(predicted)), shape_(predicted_.size(), 0) {
+    // Only ratios count, and more rows never take less.
+    for (size_t i = 0; i < predicted_.size(); ++i) {
+        if (!(predicted_[i] > 0) || !std::isfinite(predicted_[i])) predicted_[i] = 1;
+        if (i > 0) predicted_[i] = std::max(predicted_[i], predicted_[i - 1]);
+    }
+}
+
+double DraftStepTimes::shape(size_t rows) const noexcept {
+    const size_t at = std::clamp<size_t>(rows, 1, shape_.size()) - 1;
+    if (shape_[at] > 0) return shape_[at];
+    // Between those that were measured on both sides, and on from the nearest else: by what was predicted, or as far as
+    // it went wrong there, by more.
+    size_t below = at, above = at;
+    while (below > 0 && shape_[below] == 0) --below;
+    while (above + 1 < shape_.size() && shape_[above] == 0) ++above;
+    const bool has_below = shape_[below] > 0, has_above = shape_[above] > 0;
+    if (has_below && has_above) {
+        const double share = static_cast<double>(at - below) / static_cast<double>(above - below);
+        return shape_[below] + (shape_[above] - shape_[below]) * share;
+    }
+    if (!has_below) return has_above ? std::min(shape_[above], predicted_[at]) : predicted_[at];
+    const size_t first =
+        static_cast<size_t>(std::ranges::find_if(shape_, [](double s) { return s > 0; }) - shape_.begin());
+    const double foreseen = predicted_[below] - predicted_[first];
+    const double error = foreseen > 0 ? std::max(1.0, (shape_[below] - shape_[first]) / foreseen) : 1;
+    return shape_[below] + (predicted_[at] - predicted_[below]) * error;
+}
+
+void DraftStepTimes::measured(uint32_t rows, double seconds) noexcept {
+    if (rows == 0 || rows > shape_.size() || !(seconds > 0)) return;
+    double& own = shape_[rows - 1];
+    if (scale_ == 0) {
+        own = predicted_[rows - 1];
+        scale_ = seconds / own;
+    } else if (own == 0) {
+        own = seconds / scale_;
+    } else {
+        // One that was disturbed says little.
+        const double factor = std::pow(std::clamp(seconds / (scale_ * own), 0.5, 2.0), kGain);
+        scale_ *= factor;
+        own *= factor;
+    }
+    most_measured_ = std::max<size_t>(most_measured_, rows);
+}
+
+double DraftStepTimes::seconds(uint32_t rows) const noexcept {
+    return scale_ * shape(rows);
+}
+
+uint32_t DraftStepTimes::known_rows() const noexcept {
+    return static_cast<uint32_t>(std::min(2 * most_measured_, shape_.size()));
+}
+
+double DraftControl::probability(const DraftAcceptance& own, uint8_t kind) const noexcept {
+    return own.share(kind, all_.share(kind, kPriors[kind], kPriorWeight), kOthersWeight);
+}
+
+void DraftControl::choose(std::span<DraftChoice> choices, uint32_t others, uint32_t rows, bool busy) const {
+    struct Foreseen {
+        double probability;  // that it and all before it are accepted
+        size_t choice;
+    };
+    std::vector<Foreseen> candidates;
+    for (size_t i = 0; i < choices.size(); ++i) {
+        DraftChoice& choice = choices[i];
+        choice.chosen = 0;
+        double all = 1;
+        for (size_t j = 0; j < std::min<size_t>(choice.tokens.size(), choice.most); ++j) {
+            all *= probability(*choice.own, choice.tokens[j].kind);
+            candidates.push_back({all, i});
+        }
+    }
+    std::ranges::stable_sort(candidates, std::greater(), &Foreseen::probability);
+    if (candidates.size() > rows) candidates.resize(rows);
+    size_t best = 0;
+    if (busy) {
+        while (best < candidates.size() && candidates[best].probability >= kWorthARow) ++best;
+    } else if (times_.any()) {
+        const double without = times_.seconds(others);
+        double tokens = others, most = tokens / without;
+        for (size_t count = 1; count <= candidates.size(); ++count) {
+            const uint32_t all = others + static_cast<uint32_t>(count);
+            const double seconds = times_.seconds(all);
+            if (all > times_.known_rows() || seconds - without > credit_) break;
+            tokens += candidates[count - 1].probability;
+            if (tokens / seconds > most) {
+                most = tokens / seconds;
+                best = count;
+            }
+        }
+    }
+    for (const Foreseen& candidate : std::span(candidates).first(best)) ++choices[candidate.choice].chosen;
+    for (DraftChoice& choice : choices) {
+        if (choice.chosen < choice.least) choice.chosen = 0;
+    }
+}
+
+uint32_t DraftControl::worth_asking(const DraftAcceptance& own, uint32_t others, uint32_t most) {
+    if (!times_.any() || most == 0) return 0;
+    const double prior = all_.share_of_models(kPriors[kMatchKinds + 3], kPriorWeight);
+    const double share = own.share_of_models(prior, kOthersWeight);
+    const double token = times_.seconds(others) / std::max(others, 1u);  // what one is worth
+    uint32_t count = 0;
+    for (double all = share; count < most; ++count, all *= share) {
+        const double cost = asking_ + times_.seconds(others + count + 1) - times_.seconds(others + count);
+        if (all * token <= cost) break;
+    }
+    charged_ = count == 0;
+    if (count > 0) return count;
+    if (++unasked_ < kAskAnyway || credit_ < kMostCredit / 2 * token) return 0;
+    unasked_ = 0;
+    return 1;
+}
+
+void DraftControl::observe(DraftAcceptance& own, uint8_t kind, bool accepted) noexcept {
+    own.observe(kind, accepted);
+    all_.observe(kind, accepted);
+}
+
+void DraftControl::finished(uint32_t sequences, uint32_t drafted, uint32_t accepted, double seconds) noexcept {
+    if (sequences == 0) return;
+    const bool first = !times_.any();
+    times_.measured(sequences + drafted, seconds);
+    const double without = times_.seconds(sequences);
+    if (first) credit_ = kFirstCredit * without;
+    credit_ += kShare * seconds;
+    if (drafted > 0) credit_ += without * (1 + static_cast<double>(accepted) / sequences) - seconds;
+    credit_ -= std::exchange(asked_, 0);
+    credit_ = std::min(credit_, kMostCredit * without);
+}
+
+void DraftControl::asked(uint32_t tokens, double seconds) noexcept {
+    // What is in texts must be known before any of them can be drafted: no loss of those drafts, if they are worth it.
+    if (tokens > 0 || charged_) asked_ += seconds;
+    if (tokens == 0) return;
+    const double each = seconds / tokens;
+    asking_ += (each - asking_) * (asking_ == 0 ? 1 : kGain);
+}
+
+}  // namespace tessera::session

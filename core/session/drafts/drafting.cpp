@@ -1,0 +1,146 @@
+#include "core/session/drafts/drafting.hpp"
+
+#include "core/base/log.hpp"
+#include "core/plan/predict.hpp"
+#include "core/session/task.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <vector>
+
+namespace tessera::session {
+namespace {
+
+// Rows of steps whose times are known apart.
+constexpr uint32_t kMostRows = 256;
+
+std::vector<double> predicted_steps(const Engine& engine) {
+    const Plan& plan = engine.plan();
+    std::vector<double> seconds;
+    for (uint32_t rows = 1; rows <= std::min(kMostRows, engine.max_rows()); ++rows)
+        seconds.push_back(step_time(plan, rows, plan.options.max_tokens / 4, plan.prompt_rows_from <= 1).seconds);
+    return seconds;
+}
+
+}  // namespace
+
+Drafting::Drafting(const Engine& engine, DraftOptions options)
+    : engine_(engine),
+      options_(std::move(options)),
+      most_(std::min(options_.most, engine.rows_as_single() - 1)),
+      control_(options_.sources.empty() ? std::vector<double>{1} : predicted_steps(engine)) {}
+
+uint32_t Drafting::most_for(const Task& task) const noexcept {
+    const uint64_t tokens = task.tokens.size();
+    uint64_t most = std::min(most_, task.request.drafts.most.value_or(most_));
+    // The last token that is wanted is not foreseen but sampled, and so is the first that finds no room.
+    most = std::min<uint64_t>(most, task.request.max_new_tokens - task.answer.new_tokens - 1);
+    most = std::min<uint64_t>(most, task.limit - std::min<uint64_t>(task.limit, tokens));
+    return static_cast<uint32_t>(most);
+}
+
+bool Drafting::drafts(const Task& task) const noexcept {
+    return !options_.sources.empty() && most_ > 0 && task.request.drafts.most != 0u;
+}
+
+// What of the draft is known not to be chosen is cut: where a form forbids its first token, or forces others. What it
+// allows behind that is known only when the model has chosen.
+void Drafting::cut(DraftWish& wish, Task& task) noexcept {
+    if (!task.constraint || wish.draft.empty()) return;
+    try {
+        if (!task.constraint->wait(Clock::now())) return;
+        const auto forced = task.constraint->forced();
+        const TokenMask allowed = task.constraint->allowed();
+        const auto token = static_cast<size_t>(wish.draft.front().token);
+        const bool fits = allowed.empty() || (token / 32 < allowed.size() && (allowed[token / 32] >> token % 32 & 1u));
+        if (!forced.empty() || !fits) wish.draft.clear();
+    } catch (const Error&) {
+        wish.draft.clear();  // it is thrown again where the token is chosen
+    }
+}
+
+// A source that fails is asked no more: answers are the same without it.
+bool Drafting::ask(DraftSource& source, std::span<DraftWish> wishes) {
+    try {
+        source.propose(wishes);
+        return true;
+    } catch (const std::exception& error) {
+        log().error("drafts are no longer made: {}", error.what());
+    }
+    for (DraftWish& wish : wishes) wish.draft.clear();
+    std::erase_if(options_.sources, [&](const auto& one) { return one.get() == &source; });
+    return false;
+}
+
+void Drafting::make(std::span<Task* const> tasks, uint32_t others, uint32_t rows, bool busy) {
+    std::vector<DraftWish> wishes;
+    for (Task* const task : tasks) wishes.push_back({task->answer.id, task->tokens, most_for(*task), {}});
+    for (const auto& source : std::vector(options_.sources)) {
+        const auto start = Clock::now();
+        if (!source->is_costly()) {
+            ask(*source, wishes);
+            seconds_ += seconds_since(start);
+            continue;
+        }
+        std::vector<DraftWish> costly;
+        std::vector<size_t> of;
+        for (size_t i = 0; i < wishes.size(); ++i) {
+            DraftWish& wish = wishes[i];
+            if (!wish.draft.empty() || busy) continue;
+            const uint32_t most =
+                options_.always ? wish.most : control_.worth_asking(tasks[i]->acceptance, others, wish.most);
+            if (most == 0) continue;
+            costly.push_back({wish.id, wish.tokens, most, {}});
+            of.push_back(i);
+        }
+        if (costly.empty()) continue;
+        if (!ask(*source, costly)) continue;
+        uint32_t tokens = 0;
+        for (size_t i = 0; i < costly.size(); ++i) {
+            tokens += static_cast<uint32_t>(costly[i].draft.size());
+            wishes[of[i]].draft = std::move(costly[i].draft);
+        }
+        const double seconds = seconds_since(start);
+        control_.asked(tokens, seconds);
+        seconds_ += seconds;
+    }
+    for (size_t i = 0; i < tasks.size(); ++i) cut(wishes[i], *tasks[i]);
+    std::vector<DraftChoice> choices;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+        tasks[i]->foreseen = std::move(wishes[i].draft);
+        const uint32_t least = std::max(tasks[i]->request.drafts.least.value_or(options_.least), 1u);
+        choices.push_back({&tasks[i]->acceptance, tasks[i]->foreseen, wishes[i].most, least});
+    }
+    if (options_.always) {
+        for (DraftChoice& choice : choices) {
+            choice.chosen = std::min({static_cast<uint32_t>(choice.tokens.size()), choice.most, rows});
+            rows -= choice.chosen;
+        }
+    } else {
+        control_.choose(choices, others, rows, busy);
+    }
+    for (size_t i = 0; i < tasks.size(); ++i) {
+        tasks[i]->draft.clear();
+        for (const DraftToken& one : choices[i].tokens.first(choices[i].chosen)) tasks[i]->draft.push_back(one.token);
+    }
+}
+
+void Drafting::learn(Task& task) noexcept {
+    const size_t known = std::min(task.foreseen.size(), task.chosen.size());
+    for (size_t i = 0; i < known; ++i) {
+        const bool accepted = task.foreseen[i].token == task.chosen[i].token;
+        control_.observe(task.acceptance, task.foreseen[i].kind, accepted);
+        if (!accepted) break;
+    }
+    task.foreseen.clear();
+}
+
+void Drafting::forget(const Task& task) noexcept {
+    for (const auto& source : options_.sources) source->forget(task.answer.id);
+}
+
+void Drafting::finished(uint32_t sequences, uint32_t drafted, uint32_t accepted, double seconds) noexcept {
+    if (!options_.sources.empty()) control_.finished(sequences, drafted, accepted, seconds);
+}
+
+}  // namespace tessera::session

@@ -1,0 +1,50 @@
+// Drafts of a generator's requests: asked for before a step, verified by it, and learned from.
+#pragma once
+
+#include "core/session/drafts/draft_control.hpp"
+#include "core/session/drafts/draft_options.hpp"
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace tessera::session {
+
+struct Task;
+
+// One thread at a time.
+class Drafting {
+  public:
+    Drafting(const Engine& engine, DraftOptions options);
+
+    // Whether drafts are made for the request at all.
+    bool drafts(const Task& task) const noexcept;
+
+    // Sets Task::foreseen and Task::draft of tasks for which drafts are made and of which one token is to be computed.
+    // `others`: rows of generation in the step, those of the tasks among them; `rows`: those that may be added, each
+    // with logits; `busy`: the step has rows of prompts, too.
+    void make(std::span<Task* const> tasks, uint32_t others, uint32_t rows, bool busy);
+
+    // The step has ended, and Task::chosen is what the model chose behind the tokens of before.
+    void learn(Task& task) noexcept;
+    void forget(const Task& task) noexcept;
+
+    // Of a step of generation alone, as of DraftControl::finished.
+    void finished(uint32_t sequences, uint32_t drafted, uint32_t accepted, double seconds) noexcept;
+
+    // Seconds that sources took since the last call.
+    double take_seconds() noexcept { return std::exchange(seconds_, 0); }
+
+  private:
+    bool ask(DraftSource& source, std::span<DraftWish> wishes);
+    uint32_t most_for(const Task& task) const noexcept;
+    static void cut(DraftWish& wish, Task& task) noexcept;
+
+    const Engine& engine_;
+    DraftOptions options_;
+    uint32_t most_;  // of a draft
+    DraftControl control_;
+    double seconds_ = 0;
+};
+
+}  // namespace tessera::session

@@ -1,0 +1,31 @@
+#include "core/setup/drafts.hpp"
+
+#include "core/session/drafts/ngram_drafts.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace tessera {
+
+void make_room(const DraftSettings& drafts, EngineOptions& options) {
+    if (drafts.any())
+        options.output_rows =
+            options.sequences + std::max(std::min(drafts.most, session::kMostDrafted), options.sequences);
+}
+
+session::DraftOptions make_drafts(const DraftSettings& drafts) {
+    session::DraftOptions options;
+    options.most = drafts.most;
+    options.least = drafts.least;
+    if (drafts.repeat) options.sources.push_back(std::make_shared<session::NgramDrafts>());
+    return options;
+}
+
+std::optional<Notice> draft_notice(const DraftSettings& drafts, const Engine& engine) {
+    if (!drafts.any() || engine.rows_have_same_bits()) return std::nullopt;
+    return Notice(
+        "drafts: devices compute rows of a draft with other kernels than single rows, so that an answer may differ "
+        "from that without drafts where two tokens are nearly as likely");
+}
+
+}  // namespace tessera

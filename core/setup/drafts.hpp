@@ -1,0 +1,22 @@
+// What drafts need when a model is loaded.
+#pragma once
+
+#include "core/base/notice.hpp"
+#include "core/session/drafts/draft_options.hpp"
+#include "core/session/engine.hpp"
+#include "core/setup/settings.hpp"
+
+#include <optional>
+
+namespace tessera {
+
+// Rows of logits for drafts, of one request or, where many are worked on, one each.
+void make_room(const DraftSettings& drafts, EngineOptions& options);
+
+// For a generator over the engine.
+session::DraftOptions make_drafts(const DraftSettings& drafts);
+
+// That drafts may change answers on this engine, where they may; to be told when it is loaded.
+std::optional<Notice> draft_notice(const DraftSettings& drafts, const Engine& engine);
+
+}  // namespace tessera
