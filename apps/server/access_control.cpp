@@ -2,25 +2,23 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/crowd.hpp"
+#include "apps/server/given_file.hpp"
 #include "apps/server/http_text.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 
 #include <boost/asio/ip/address.hpp>
-#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
 namespace tessera::server {
 namespace {
+
+constexpr uint64_t kKeyFileBytes = 16 << 20;
 
 // Without the port; of "[::1]:8080" what stands in brackets.
 std::string_view host_name(std::string_view host) {
@@ -44,42 +42,6 @@ std::string_view given_key(const HttpRequest& request) {
     }
     if (const std::string* header = request.header("x-api-key")) return *header;
     return {};
-}
-
-// The text of a regular file. Opening another kind could wait for whoever writes to it, and reading for ever.
-std::string read_key_file(const std::filesystem::path& path) {
-    constexpr off_t most = 16 << 20;
-    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor < 0)
-        fail(TSR_NOT_FOUND, "--api-key-file {}: the file cannot be read: {}", path.string(),
-             std::generic_category().message(errno));
-    struct Closing {
-        int descriptor;
-        ~Closing() { close(descriptor); }
-    } const closing{descriptor};
-    struct stat status {};
-    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-        fail(TSR_INVALID_ARGUMENT, "--api-key-file {}: expected a regular file, found {}; write the keys to a file",
-             path.string(),
-             S_ISDIR(status.st_mode)    ? "a directory"
-             : S_ISFIFO(status.st_mode) ? "a pipe"
-             : S_ISSOCK(status.st_mode) ? "a socket"
-                                        : "a device");
-    }
-    if (status.st_size > most)
-        fail(TSR_INVALID_ARGUMENT, "--api-key-file {}: has {} bytes, expected {} at most", path.string(),
-             status.st_size, most);
-    std::string text;
-    char part[65536];
-    for (ssize_t bytes; (bytes = read(descriptor, part, sizeof part)) != 0;) {
-        if (bytes < 0 && errno == EINTR) continue;
-        if (bytes < 0)
-            fail(TSR_IO_ERROR, "--api-key-file {}: the file cannot be read: {}", path.string(),
-                 std::generic_category().message(errno));
-        text.append(part, static_cast<size_t>(bytes));
-        if (text.size() > static_cast<size_t>(most)) break;  // it has grown meanwhile
-    }
-    return text;
 }
 
 }  // namespace
@@ -123,7 +85,7 @@ std::vector<AccessControl::Key> AccessControl::read_keys() const {
     std::vector<Key> keys;
     for (const std::string& key : settings_.keys) keys.push_back({key, settings_.client_limits});
     if (!settings_.key_file) return keys;
-    std::string text = read_key_file(*settings_.key_file);
+    std::string text = read_given_file("--api-key-file", *settings_.key_file, kKeyFileBytes).text;
     // Editors of some systems begin every file with it.
     if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     std::istringstream file(std::move(text));
@@ -185,7 +147,9 @@ bool AccessControl::listed(std::string_view origin) const {
 bool AccessControl::allowed_origin(const HttpRequest& request, std::string_view origin) const {
     if (const std::string* host = request.header("host")) {
         const size_t scheme = origin.find("://");
-        if (scheme != std::string_view::npos && origin.substr(scheme + 3) == *host) return true;
+        // With TLS a page that came without it may be anybody's.
+        const bool own = !settings_.tls_certificate || origin.substr(0, scheme) == "https";
+        if (own && scheme != std::string_view::npos && origin.substr(scheme + 3) == *host) return true;
     }
     return listed(origin);
 }

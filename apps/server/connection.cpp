@@ -1,16 +1,14 @@
 #include "apps/server/connection.hpp"
 
 #include "apps/server/api_error.hpp"
+#include "apps/server/client_socket.hpp"
 #include "apps/server/http_text.hpp"
 #include "apps/server/pending_response.hpp"
 #include "apps/server/request_reader.hpp"
 #include "core/base/log.hpp"
 
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
-#include <poll.h>
 
 #include <algorithm>
 #include <chrono>
@@ -23,6 +21,7 @@ namespace {
 namespace asio = boost::asio;
 using Tcp = asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
+using State = ClientSocket::State;
 
 constexpr size_t kReadAheadBytes = 16 << 10;  // of what follows a request, while it is answered
 constexpr size_t kDiscardBytes = 1 << 20;     // read after an early response, so that the client gets to see it
@@ -40,22 +39,19 @@ ApiError overloaded(const std::string& message) {
 class Connection final : public Occupant, public ResponseSink, public std::enable_shared_from_this<Connection> {
   public:
     Connection(Tcp::socket socket, ConnectionContext& context, bool in_reserve)
-        : socket_(std::move(socket)),
-          timer_(socket_.get_executor()),
-          end_timer_(socket_.get_executor()),
+        : socket_(std::move(socket), context.tls),
+          timer_(socket_.executor()),
+          end_timer_(socket_.executor()),
           context_(context),
+          address_(socket_.address()),
           body_(context.crowd.no_body()) {
-        boost::system::error_code error;
-        const auto remote = socket_.remote_endpoint(error);
-        if (!error) address_ = remote.address().to_string();
-        socket_.set_option(Tcp::no_delay(true), error);
         client = network = network_of(address_);
         reserved = in_reserve;
         context_.crowd.add(*this);
     }
     ~Connection() override { leave_crowd(); }
 
-    void read_request();
+    void begin();
 
     uint64_t body_bytes() const override { return response_ ? response_->body_bytes() : body_.bytes(); }
     uint64_t unread_bytes() const override { return response_ ? response_->unread_bytes() : 0; }
@@ -76,6 +72,9 @@ class Connection final : public Occupant, public ResponseSink, public std::enabl
         if (std::exchange(in_crowd_, false)) context_.crowd.remove(*this);
     }
 
+    void wait_for_first(Late then, Late late);
+    void shake_hands();
+    void read_request();
     void read_some();
     void parse();
     void header_read();
@@ -88,8 +87,8 @@ class Connection final : public Occupant, public ResponseSink, public std::enabl
     void watch();
     bool read_ahead();
     void watch_end();
-    void written(const std::shared_ptr<PendingResponse>& response, const boost::system::error_code& error,
-                 size_t bytes);
+    void write_more(const std::shared_ptr<PendingResponse>& response);
+    void written(const std::shared_ptr<PendingResponse>& response, bool failed);
     void answered();
     void discard();
     void late_reader();
@@ -100,7 +99,7 @@ class Connection final : public Occupant, public ResponseSink, public std::enabl
     // Calls `late` unless deadline_ changes before.
     void set_deadline(std::chrono::milliseconds time, Late late);
 
-    Tcp::socket socket_;
+    ClientSocket socket_;
     asio::steady_timer timer_, end_timer_;
     ConnectionContext& context_;
     std::string address_;
@@ -109,6 +108,7 @@ class Connection final : public Occupant, public ResponseSink, public std::enabl
     uint64_t window_bytes_ = 0;                  // of the body, when its deadline was set
     std::shared_ptr<PendingResponse> response_;  // being made or written
     std::string writing_;
+    size_t sent_ = 0;  // of it
     bool writing_now_ = false;
     bool in_crowd_ = true;
     bool keep_alive_ = false;
@@ -128,6 +128,37 @@ void Connection::set_deadline(std::chrono::milliseconds time, Late late) {
     });
 }
 
+void Connection::begin() {
+    if (!socket_.begins_with_handshake()) return read_request();
+    enter(Stage::kIdle);
+    wait_for_first(&Connection::shake_hands, &Connection::close);
+}
+
+// Nothing is held for a connection that is silent. `then` begins with the first byte, and `late` ends what comes of it.
+void Connection::wait_for_first(Late then, Late late) {
+    set_deadline(context_.settings.idle_time, &Connection::close);
+    socket_.wait(State::kWantsRead, [self = shared_from_this(), then, late](const boost::system::error_code& error) {
+        if (error) return self->close();
+        self->enter(Stage::kHeader);
+        self->start_ = Clock::now();
+        self->set_deadline(self->context_.settings.header_time, late);
+        ((*self).*then)();
+    });
+}
+
+void Connection::shake_hands() {
+    const State state = socket_.shake_hands();
+    if (state == State::kEnded) return close();
+    if (state == State::kDone && !socket_.in_clear()) return read_request();
+    if (state == State::kDone) {
+        return refuse({400, "text/plain", "this port is for TLS alone: the address begins with https://\n", {}});
+    }
+    socket_.wait(state, [self = shared_from_this()](const boost::system::error_code& error) {
+        if (error) return self->close();
+        self->shake_hands();
+    });
+}
+
 void Connection::read_request() {
     enter(Stage::kIdle);
     client = network;
@@ -138,27 +169,21 @@ void Connection::read_request() {
         set_deadline(context_.settings.header_time, &Connection::late_request);
         return parse();
     }
-    set_deadline(context_.settings.idle_time, &Connection::close);
-    // Nothing is held for a connection that is silent.
-    socket_.async_wait(Tcp::socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
-        if (error) return self->close();
-        self->enter(Stage::kHeader);
-        self->start_ = Clock::now();
-        self->set_deadline(self->context_.settings.header_time, &Connection::late_request);
-        self->read_some();
-    });
+    wait_for_first(&Connection::read_some, &Connection::late_request);
 }
 
 void Connection::read_some() {
-    socket_.async_read_some(reader_.room(),
-                            [self = shared_from_this()](const boost::system::error_code& error, size_t bytes) {
-                                // The request was refused meanwhile, and the refusal is to be sent.
-                                if (self->response_) return;
-                                if (error) return self->close();
-                                self->reader_.received(bytes);
-                                self->progress(bytes);
-                                self->parse();
-                            });
+    socket_.wait(State::kWantsRead, [self = shared_from_this()](const boost::system::error_code& error) {
+        // The request was refused meanwhile, and the refusal is to be sent.
+        if (self->response_) return;
+        if (error) return self->close();
+        const ClientSocket::Moved moved = self->socket_.read(self->reader_.room());
+        if (moved.state == State::kEnded) return self->close();
+        if (moved.bytes == 0) return self->read_some();
+        self->reader_.received(moved.bytes);
+        self->progress(moved.bytes);
+        self->parse();
+    });
 }
 
 void Connection::parse() {
@@ -192,12 +217,9 @@ void Connection::header_read() {
     if (lower_case(*expect) != "100-continue")
         throw ApiError(417, "Expect: '100-continue' is all that is understood", "Expect");
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    asio::async_write(socket_, asio::buffer(kContinue),
-                      [self = shared_from_this()](const boost::system::error_code& error, size_t) {
-                          if (self->response_) return;
-                          if (error) return self->close();
-                          self->parse();
-                      });
+    // There is no room for so little if the client has left much unread: it does not wait for this.
+    if (socket_.write(asio::buffer(kContinue)).bytes != kContinue.size()) return close();
+    read_body();
 }
 
 // What has arrived counts, not what was announced: a client that announces much takes nothing from others.
@@ -229,7 +251,7 @@ void Connection::late_request() {
 }
 
 std::shared_ptr<PendingResponse> Connection::make_response(Headers headers, HeldBytes body) {
-    return std::make_shared<PendingResponse>(shared_from_this(), socket_.get_executor(), std::move(reader_.request()),
+    return std::make_shared<PendingResponse>(shared_from_this(), socket_.executor(), std::move(reader_.request()),
                                              std::move(headers), std::move(body), context_.crowd.unread(), keep_alive_,
                                              chunked_);
 }
@@ -247,8 +269,7 @@ void Connection::refuse(HttpResponse response) {
     keep_alive_ = false;
     unread_ = true;
     ++deadline_;
-    boost::system::error_code unused;
-    socket_.cancel(unused);
+    socket_.cancel();
     body_.reset();
     response_ = make_response(std::move(headers), context_.crowd.no_body());
     response_->respond(std::move(response));
@@ -288,28 +309,24 @@ void Connection::handle() {
 // is kept for later, or its end would not be seen behind it.
 void Connection::watch() {
     if (reader_.unparsed() >= kReadAheadBytes) return watch_end();
-    socket_.async_wait(Tcp::socket::wait_read,
-                       [self = shared_from_this(), response = response_](const boost::system::error_code& error) {
-                           if (self->response_ != response || error == asio::error::operation_aborted) return;
-                           if (error || !self->read_ahead()) return self->lose();
-                           self->watch();
-                       });
+    socket_.wait(State::kWantsRead,
+                 [self = shared_from_this(), response = response_](const boost::system::error_code& error) {
+                     if (self->response_ != response || error == asio::error::operation_aborted) return;
+                     if (error || !self->read_ahead()) return self->lose();
+                     self->watch();
+                 });
 }
 
-// Never waits. False: there was nothing to read, so that the client has ended the connection.
+// Never waits. False: the client has ended the connection.
 bool Connection::read_ahead() {
-    boost::system::error_code error;
-    const size_t bytes = std::min(socket_.available(error), kReadAheadBytes - reader_.unparsed());
-    if (error || bytes == 0) return false;
-    const size_t read = socket_.read_some(asio::buffer(reader_.room(), bytes), error);
-    reader_.received(read);
-    return !error;
+    const auto moved = socket_.read(asio::buffer(reader_.room(), kReadAheadBytes - reader_.unparsed()));
+    reader_.received(moved.bytes);
+    return moved.state != State::kEnded;
 }
 
 // The same behind bytes that stay with the system: it tells of them alone, unless it is asked.
 void Connection::watch_end() {
-    pollfd state{socket_.native_handle(), POLLRDHUP, 0};
-    if (poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) return lose();
+    if (socket_.peer_ended()) return lose();
     end_timer_.expires_after(kEndPoll);
     end_timer_.async_wait([weak = weak_from_this(), response = response_](const boost::system::error_code& error) {
         const auto self = weak.lock();
@@ -330,25 +347,32 @@ void Connection::flush(const std::shared_ptr<PendingResponse>& response) {
     if (writing_.size() > kLargeBytes) context_.freed_large = true;
     writing_now_ = true;
     set_deadline(context_.settings.write_time, &Connection::late_reader);
-    auto more = [this, sent = size_t{0}](const boost::system::error_code& error, size_t bytes) mutable {
-        if (bytes > sent) progress(bytes - std::exchange(sent, bytes));
-        return asio::transfer_all()(error, bytes);
-    };
-    asio::async_write(socket_, asio::buffer(writing_), more,
-                      [self = shared_from_this(), response](const boost::system::error_code& error, size_t bytes) {
-                          self->written(response, error, bytes);
-                      });
+    sent_ = 0;
+    write_more(response);
 }
 
-void Connection::written(const std::shared_ptr<PendingResponse>& response, const boost::system::error_code& error,
-                         size_t bytes) {
+void Connection::write_more(const std::shared_ptr<PendingResponse>& response) {
+    const ClientSocket::Moved moved = socket_.write(asio::buffer(writing_) + sent_);
+    sent_ += moved.bytes;
+    if (moved.bytes > 0) progress(moved.bytes);
+    if (moved.state == State::kEnded || sent_ == writing_.size())
+        return written(response, moved.state == State::kEnded);
+    // Also if there is room: others come between.
+    const State wanted = moved.state == State::kDone ? State::kWantsWrite : moved.state;
+    socket_.wait(wanted, [self = shared_from_this(), response](const boost::system::error_code& error) {
+        if (error) return self->written(response, true);
+        self->write_more(response);
+    });
+}
+
+void Connection::written(const std::shared_ptr<PendingResponse>& response, bool failed) {
     writing_now_ = false;
     writing_.clear();
     if (writing_.capacity() > kKeptBytes) writing_.shrink_to_fit();
     if (response_ != response) return;
     ++deadline_;
-    response->written(bytes);
-    if (error) return lose();
+    response->written(sent_);
+    if (failed) return lose();
     flush(response);
 }
 
@@ -357,25 +381,24 @@ void Connection::answered() {
     log_access(*response_);
     response_.reset();
     end_timer_.cancel();
-    boost::system::error_code unused;
     if (!keep_alive_ || context_.closing) {
         if (!unread_) return close();
-        socket_.shutdown(Tcp::socket::shutdown_send, unused);
+        socket_.end_writing();
         set_deadline(std::chrono::seconds(2), &Connection::close);
         return discard();
     }
-    socket_.cancel(unused);
+    socket_.cancel();
     read_request();
 }
 
 // What the client still sends is read, or the system would drop the response when the connection is closed.
 void Connection::discard() {
-    socket_.async_read_some(reader_.room(),
-                            [self = shared_from_this()](const boost::system::error_code& error, size_t bytes) {
-                                self->discarded_ += bytes;
-                                if (error || self->discarded_ > kDiscardBytes) return self->close();
-                                self->discard();
-                            });
+    socket_.wait(State::kWantsRead, [self = shared_from_this()](const boost::system::error_code& error) {
+        const ClientSocket::Moved moved = self->socket_.discard(self->reader_.room());
+        self->discarded_ += moved.bytes;
+        if (error || moved.state == State::kEnded || self->discarded_ > kDiscardBytes) return self->close();
+        self->discard();
+    });
 }
 
 void Connection::late_reader() {
@@ -412,9 +435,7 @@ void Connection::close() {
     timer_.cancel();
     end_timer_.cancel();
     body_.reset();
-    boost::system::error_code unused;
-    socket_.shutdown(Tcp::socket::shutdown_both, unused);
-    socket_.close(unused);
+    socket_.close();
 }
 
 void Connection::log_access(const PendingResponse& response) {
@@ -426,7 +447,7 @@ void Connection::log_access(const PendingResponse& response) {
 }  // namespace
 
 void serve_connection(Tcp::socket socket, ConnectionContext& context, bool reserved) {
-    std::make_shared<Connection>(std::move(socket), context, reserved)->read_request();
+    std::make_shared<Connection>(std::move(socket), context, reserved)->begin();
 }
 
 }  // namespace tessera::server

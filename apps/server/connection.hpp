@@ -1,10 +1,11 @@
-// One client's connection: reads requests and writes responses, HTTP/1.1 (RFC 9112).
+// One client's connection: reads requests and writes responses, HTTP/1.1 (RFC 9112), perhaps by TLS.
 #pragma once
 
 #include "apps/server/access_log.hpp"
 #include "apps/server/crowd.hpp"
 #include "apps/server/exchange.hpp"
 #include "apps/server/settings.hpp"
+#include "apps/server/tls_identity.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 
@@ -25,6 +26,7 @@ struct Admission {
 // What all connections share; outlives them. Of the thread of I/O.
 struct ConnectionContext {
     const ServerSettings& settings;
+    const TlsIdentity* tls;  // nullptr: connections are in the clear
     Handler handler;
     // `reserved`: the connection has a place for requests that cost nothing.
     std::function<Admission(const HttpRequest&, bool reserved)> check;
@@ -37,7 +39,8 @@ struct ConnectionContext {
     bool freed_large = false;  // memory that the system may get back
 };
 
-// Reads the first request. Everything of a connection happens on the executor of `socket`, which one thread runs.
+// Shakes hands where TLS is spoken, and reads the first request. Everything of a connection happens on the executor of
+// `socket`, which one thread runs.
 void serve_connection(boost::asio::ip::tcp::socket socket, ConnectionContext& context, bool reserved);
 
 }  // namespace tessera::server

@@ -89,7 +89,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
 
 std::string url(const ServerSettings& settings, uint16_t port) {
     const std::string host = settings.host.find(':') == std::string::npos ? settings.host : "[" + settings.host + "]";
-    return fmt::format("http://{}:{}{}", host, port, settings.prefix);
+    return fmt::format("{}://{}:{}{}", settings.tls_certificate ? "https" : "http", host, port, settings.prefix);
 }
 
 }  // namespace

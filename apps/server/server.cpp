@@ -11,6 +11,7 @@
 #include "apps/server/query.hpp"
 #include "apps/server/request_workers.hpp"
 #include "apps/server/spare_descriptors.hpp"
+#include "apps/server/tls_identity.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
@@ -32,7 +33,9 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <tuple>
 
 namespace tessera::server {
 namespace {
@@ -61,6 +64,15 @@ constexpr uint64_t kBytesOfToken = 4;       // of a text that is not generated f
 
 constexpr std::string_view kNamed = "{id}";
 
+std::optional<TlsIdentity> identity_of(const ServerSettings& settings) {
+    const auto& [certificate, key] = std::tie(settings.tls_certificate, settings.tls_key);
+    if (!certificate && !key) return std::nullopt;
+    if (!certificate || !key)
+        fail(TSR_INVALID_ARGUMENT, "TLS needs a certificate and its key: give {} too",
+             certificate ? "--tls-key" : "--tls-cert");
+    return std::optional<TlsIdentity>(std::in_place, *certificate, *key);
+}
+
 }  // namespace
 
 struct Server::State {
@@ -79,6 +91,7 @@ struct Server::State {
     void give_memory_back();
     void tick();
     void wait_for_signal();
+    void reload_identity();
     void begin_draining();
     size_t count_unanswered();
 
@@ -88,6 +101,7 @@ struct Server::State {
     AccessControl access;
     ClientAccounts accounts;
     AccessLog log_file;
+    std::optional<TlsIdentity> tls;
     ByteBudget json_memory;                      // and of responses that follow from it
     SpareDescriptors spares{kSpareDescriptors};  // so that /health is answered where all others are in use
     ConnectionContext context;
@@ -120,8 +134,10 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
       name(std::move(model_name)),
       access(given),
       log_file(given.access_log),
+      tls(identity_of(given)),
       json_memory(std::max(given.held_bytes, kLeastJson)),
       context{settings,
+              tls ? &*tls : nullptr,
               [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
               [this](const HttpRequest& request, bool reserved) { return check(request, reserved); },
               [this](const HttpRequest& request) { return access.cors_headers(request); },
@@ -167,6 +183,11 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
     tick();
     thread = std::thread([this] {
         pthread_setname_np(pthread_self(), "tessera-io");  // as tools that list threads show it
+        // OpenSSL writes to connections whose clients have gone.
+        sigset_t pipe;
+        sigemptyset(&pipe);
+        sigaddset(&pipe, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
         for (;;) {
             try {
                 io.run();
@@ -250,11 +271,22 @@ void Server::State::wait_for_signal() {
             } catch (const Error& error) {
                 log().error("keys could not be read again and are as before: {}", error.what());
             }
+            reload_identity();
         } else {
             begin_draining();
         }
         wait_for_signal();
     });
+}
+
+void Server::State::reload_identity() {
+    if (!tls) return;
+    try {
+        tls->reload();
+        log().info("the certificate was read again; it is valid until {}", tls->valid_until());
+    } catch (const Error& error) {
+        log().error("the certificate could not be read again and is as before: {}", error.what());
+    }
 }
 
 void Server::State::begin_draining() {

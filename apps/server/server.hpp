@@ -24,8 +24,8 @@ class Server {
     uint16_t port() const noexcept;
 
     // Waits for SIGINT or SIGTERM; then no new requests are accepted, and it returns when all responses have ended,
-    // after settings.drain_time or at the next such signal. SIGHUP reads keys again. Returns at once if stop() was
-    // called.
+    // after settings.drain_time or at the next such signal. SIGHUP reads keys and the certificate again. Returns at
+    // once if stop() was called.
     void wait();
     // Waits until all responses have been written, so that clients hear of those that were cut, for so long at most.
     void flush(std::chrono::milliseconds limit);

@@ -24,13 +24,15 @@ struct ServerSettings {
     std::string prefix;                             // "/api": before every path; empty: none
     std::vector<std::string> keys;                  // any of them is needed; none: no key is needed
     std::optional<std::filesystem::path> key_file;  // more of them, one a line, each with limits; read again on SIGHUP
-    std::vector<std::string> origins;               // of other sites' pages that browsers may show answers to
-    std::vector<std::string> hosts;                 // names besides its own by which clients may call this machine
-    bool slots = true;                              // /slots is answered
-    bool metrics = true;                            // /metrics is answered
-    bool page = true;                               // the chat page
-    bool embeddings = false;                        // hidden states can be had
-    std::optional<session::Pooling> pooling;        // of them; nothing: as the file says
+    // In PEM, read again on SIGHUP: the certificate with its chain, and its key. None: HTTP in the clear.
+    std::optional<std::filesystem::path> tls_certificate, tls_key;
+    std::vector<std::string> origins;                 // of other sites' pages that browsers may show answers to
+    std::vector<std::string> hosts;                   // names besides its own by which clients may call this machine
+    bool slots = true;                                // /slots is answered
+    bool metrics = true;                              // /metrics is answered
+    bool page = true;                                 // the chat page
+    bool embeddings = false;                          // hidden states can be had
+    std::optional<session::Pooling> pooling;          // of them; nothing: as the file says
     std::optional<std::filesystem::path> access_log;  // "-": standard output; none: not written
 
     // Limits.
@@ -77,6 +79,8 @@ inline constexpr std::array kServer = {
     row("alias", "-a --alias", "NAME", "the model's name to clients (the file's name)", verbatim<&S::alias>()).from("LLAMA_ARG_MODEL_ALIAS"),
     row("api-key", "--api-key", "KEY,...", "clients need one of these keys", list<&S::keys>()).repeated().from("LLAMA_API_KEY"),
     row("api-key-file", "--api-key-file", "FILE", "more keys, one a line; SIGHUP reads them again", verbatim<&S::key_file>()),
+    row("tls-cert", "--tls-cert --ssl-cert-file", "FILE", "speak TLS with this certificate, in PEM with its chain; SIGHUP reads it again", verbatim<&S::tls_certificate>()).from("LLAMA_ARG_SSL_CERT_FILE"),
+    row("tls-key", "--tls-key --ssl-key-file", "FILE", "the certificate's key, in PEM and not encrypted; SIGHUP reads it again", verbatim<&S::tls_key>()).from("LLAMA_ARG_SSL_KEY_FILE"),
     row("api-prefix", "--api-prefix", "PATH", "stands before every path", parsed<&S::prefix, parse_prefix>()),
     row("timeout", "-to --timeout", "SECONDS", "a client that does not read its answer for so long is disconnected", whole<&S::write_time, 1, 1 << 20>()),
     row("queue", "--queue", "N", "requests that may wait; others get 429", whole<&S::waiting_requests, 1, 1 << 20>()),

@@ -12,10 +12,6 @@ constexpr std::string_view kNoImages = "images and sound are not read, only text
 constexpr std::string_view kNoEmbeddings = "embeddings are computed by the server alone: tessera serve --embeddings";
 constexpr std::string_view kNoRankings = "rankings are not computed: no model of a ranker's architecture is known";
 constexpr std::string_view kNormOfRequest = "a request to the server's /embedding says it: embd_normalize";
-constexpr std::string_view kNoTls =
-    "the server speaks plain HTTP, so that keys and texts would travel unencrypted; put a proxy that ends TLS before "
-    "it, "
-    "and let --host be 127.0.0.1";
 constexpr std::string_view kNoCacheFile = "the cache is not saved to files";
 constexpr std::string_view kNoInfill =
     "text is continued at its end, not filled in; write the prompt that the model was trained on, and use --raw";
@@ -86,7 +82,6 @@ constexpr Flag kRefusedFlags[] = {
     refused("embd-normalize", "--embd-normalize --embd-output-format --embd-separator --cls-separator", Takes::kValue, "", kNormOfRequest),
     // Of servers
     refused("api-key-elsewhere", "--api-key --api-key-file", Takes::kValue, "", kKeysOfServers, kNotServe),
-    refused("ssl", "--ssl-key-file --ssl-cert-file", Takes::kValue, "", kNoTls),
     refused("slot-save-path", "--slot-save-path --sql-save-file --sqlite-zstd-ext-file", Takes::kValue, "", kNoCacheFile),
     refused("static-path", "--path", Takes::kValue, "", "the server has its own chat page and serves no other files").from("LLAMA_ARG_STATIC_PATH"),
     refused("ui-config", "--ui-config --webui-config --ui-config-file --webui-config-file", Takes::kValue, "", "settings of the chat page are made in the page"),

@@ -227,7 +227,6 @@ TEST(Flags, ThatChangeResultsAreRefusedAndNeutralValuesAccepted) {
                              "--image f",
                              "--rpc host:1",
                              "--api-key k",
-                             "--ssl-key-file f",
                              "--embedding",
                              "--pooling mean",
                              "--context-shift",
@@ -264,8 +263,6 @@ TEST(Flags, ThatChangeResultsAreRefusedAndNeutralValuesAccepted) {
         EXPECT_TRUE(parse(line).remarks().empty()) << line;
     }
     EXPECT_EQ(Arguments(Command::kRun, std::vector<std::string>{"--lora", ""}).remarks().size(), 0u);
-    EXPECT_THAT(usage_error("--ssl-cert-file f", Command::kServe),
-                HasSubstr("keys and texts would travel unencrypted"));
     EXPECT_EQ(usage_error("--reasoning-format deepseek", Command::kServe), "");
     EXPECT_THAT(usage_error("--reasoning-format none", Command::kServe), HasSubstr("reasoning_content"));
     EXPECT_EQ(usage_error("-embd 0", Command::kBench), "");

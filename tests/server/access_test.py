@@ -175,10 +175,10 @@ class Access(unittest.TestCase):
             self.assertIn("--cors-origin", failed.stderr)
 
     def test_keys_do_not_travel_in_the_clear_silently(self):
-        for flag in ("--ssl-key-file", "--ssl-cert-file"):
+        for flag, other in (("--ssl-key-file", "--tls-cert"), ("--tls-cert", "--tls-key")):
             failed = subprocess.run([running_server.PROGRAM, "--port", "0", flag, "file"], capture_output=True, text=True, timeout=LIMIT)
             self.assertNotEqual(failed.returncode, 0)
-            self.assertIn("proxy", failed.stderr)
+            self.assertIn(f"give {other} too", failed.stderr)
 
     def test_names_and_pages(self):
         with RunningServer("--cors-origin", "https://allowed.example", "--allowed-host", "box.lan") as server:

@@ -27,11 +27,12 @@ def wait_for(test, what):
 
 
 class RunningServer:
-    """tessera-server on a free port with the bundled model; use it in a with statement."""
+    """tessera-server on a free port with the bundled model; use it in a with statement. `tls`: how to speak to it, an ssl.SSLContext."""
 
-    def __init__(self, *flags, wait=True):
+    def __init__(self, *flags, wait=True, tls=None):
         self.flags = flags
         self.wait = wait
+        self.tls = tls
 
     def __enter__(self):
         self.log = tempfile.TemporaryFile(mode="w+")
@@ -43,7 +44,7 @@ class RunningServer:
         def read():
             for line in self.process.stderr:
                 self.lines.append(line)
-                found = re.match(r"listening at http://[^ ]*:(\d+)", line)
+                found = re.match(r"listening at https?://[^ ]*:(\d+)", line)
                 if found:
                     self.port = int(found.group(1))
                 if line.startswith("ready after") or (found and not self.wait):
@@ -74,7 +75,10 @@ class RunningServer:
 
     def request(self, method, path, body=None, headers=None):
         """Status and body, as JSON where it is."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
+        if self.tls:
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=LIMIT, context=self.tls)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
         sent = {"Content-Type": "application/json"} if body is not None else {}
         sent.update(headers or {})
         if body is not None and not isinstance(body, (bytes, str)):
