@@ -194,13 +194,117 @@ class WithAServer(Page):
         self.click("#notice button", "Undo")
         self.assertEqual(self.texts(".message.user .body"), [QUESTION, "Count from 1 to 10 in German."])
 
-    def test_regenerate(self):
+    def test_versions(self):
         self.ask()
         self.settings(max_tokens="4")
         self.tool(".message.assistant", "Regenerate")
         self.wait(lambda: self.answers() == ["un, deux,"] and self.ended())
         self.assertIn("ended at the limit of tokens", self.texts(".message.assistant")[0])
         self.assertEqual(len(self.all(".message")), 2)
+        self.assertEqual(self.texts(".versions"), ["", "2 of 2"])
+        # Each version has what follows it.
+        self.ask("Count from 3 to 7 in Spanish.")
+        self.tool(".message:nth-child(2)", "Earlier version")
+        self.wait(lambda: self.answers() == [ANSWER])
+        self.assertEqual(self.browser.switch_to.active_element.get_attribute("aria-label"), "Earlier version")
+        self.assertEqual(self.one("#status").get_attribute("textContent"), "Version 1 of 2")
+        self.tool(".message:nth-child(2)", "Earlier version")  # there is none
+        self.browser.refresh()
+        self.wait(lambda: self.answers() == [ANSWER] and self.texts(".versions")[1] == "1 of 2")
+        self.tool(".message:nth-child(2)", "Later version")
+        self.wait(lambda: len(self.answers()) == 2)
+        # An answer that is edited is a version, and so is a question.
+        self.tool(".message:nth-child(2)", "Edit")
+        area = self.one(".edit textarea")
+        area.clear()
+        area.send_keys("one, two", Keys.CONTROL, Keys.ENTER)
+        self.wait(lambda: self.answers()[0] == "one, two")
+        self.assertEqual((len(self.answers()), self.texts(".versions")[1]), (2, "3 of 3"))
+        self.tool(".message:nth-child(1)", "Edit")
+        area = self.one(".edit textarea")
+        area.clear()
+        area.send_keys("Count from 3 to 7 in Spanish.", Keys.ENTER)
+        self.wait(lambda: len(self.answers()) == 1 and self.ended())
+        self.assertEqual(self.texts(".versions"), ["2 of 2", ""])
+        self.tool(".message:nth-child(1)", "Earlier version")
+        self.wait(lambda: self.answers()[0] == "one, two" and self.texts(".versions")[1] == "3 of 3")
+        self.menu("#export-json")
+        exported = json.loads(self.download("*.json"))["conversations"][0]["messages"]
+        self.assertEqual([[m["content"] for m in tail] if tail else None for tail in exported[1]["versions"]][:1], [[ANSWER]])
+
+    def test_versions_that_are_damaged_are_left_out(self):
+        self.show(("user", "a"), ("assistant", "b"))
+        kept = self.browser.execute_async_script("""
+            const [done] = arguments;
+            import('./store.js').then(({clean_chat}) => {
+                const tail = [{role: 'assistant', content: 'c'}];
+                let deep = [{role: 'assistant', content: 'd'}];
+                for (let i = 0; i < 3000; ++i) deep = [{role: 'assistant', content: 'd', versions: [deep, null]}];
+                const depth = ([{versions}]) => versions ? 1 + depth(versions[0]) : 0;
+                const given = [[null, tail], [null, null], [tail], 'x', [null, [5]], [null, tail, [{role: 'root'}]], {0: null}];
+                const messages = given.map((versions) => ({role: 'assistant', content: 'b', versions}));
+                done([...clean_chat({messages}, 'x').messages.map(({versions}) => versions?.length ?? 0), depth(clean_chat({messages: deep}, 'x').messages)]);
+            }).catch((error) => done(String(error)));""")
+        self.assertEqual(kept, [2, 0, 0, 0, 0, 2, 0, 100])
+
+    DROP = """
+        const transfer = new DataTransfer();
+        for (const [name, content] of arguments[0])
+            transfer.items.add(new File([typeof content === 'string' ? content : new Uint8Array(content)], name));
+        document.body.dispatchEvent(new DragEvent('drop', {bubbles: true, cancelable: true, dataTransfer: transfer}));"""
+    PASTE = """
+        const transfer = new DataTransfer(), input = document.getElementById('input');
+        transfer.setData('text/plain', arguments[0]);
+        const event = new ClipboardEvent('paste', {bubbles: true, cancelable: true, clipboardData: transfer});
+        return input.dispatchEvent(event);"""
+
+    def test_attachments(self):
+        chosen = pathlib.Path(self.folder.name, "chosen.txt")
+        chosen.write_bytes("\ufeffGrüße".encode("utf-16-le"))
+        self.one("#attach-files").send_keys(str(chosen))
+        self.wait(lambda: self.texts(".chip .file-name") == ["chosen.txt"])
+        self.browser.execute_script(self.DROP, [["a.py", "x = 1\r\n```\n"], ["a.png", [137, 80, 0, 1]], ["large.txt", "x" * 600000]])
+        self.wait(lambda: "a.png is no text file" in self.one("#notice").text)
+        self.assertIn("large.txt has 586 KiB; files of at most 512 KiB", self.one("#notice").text)
+        # A short text is pasted as it is, a long one is a file, which may be put into the message.
+        self.assertTrue(self.browser.execute_script(self.PASTE, "short"))
+        self.assertFalse(self.browser.execute_script(self.PASTE, "line\n" * 61))
+        self.assertFalse(self.browser.execute_script(self.PASTE, "y" * 5000))
+        self.assertEqual(self.texts(".chip .file-name"), ["chosen.txt", "a.py", "Pasted text", "Pasted text 2"])
+        self.click(".chip [aria-label='Put Pasted text 2 into the message']")
+        self.assertEqual(self.one("#input").get_attribute("value"), "y" * 5000)
+        self.one("#input").clear()
+        self.click(".chip [aria-label='Remove Pasted text']")
+        self.assertEqual(self.texts(".chip .file-name"), ["chosen.txt", "a.py"])
+        self.shoot("attachments")
+        self.ask()
+        self.assertFalse(self.one("#attachments").is_displayed())
+        self.browser.refresh()
+        self.wait(lambda: self.texts(".file .file-name") == ["chosen.txt", "a.py"])
+        self.click(".file:nth-child(2) summary")
+        self.wait(lambda: self.texts(".file pre") == ["x = 1\n```"])
+        self.menu("#export-markdown")
+        self.assertIn("File `a.py`:\n\n````\nx = 1\n```\n\n````", self.download("*.md"))
+        sent = self.browser.execute_async_script("""
+            const [chat, done] = arguments;
+            import('./attachments.js').then(({content_of}) => done(content_of(JSON.parse(chat).messages[0])));""", *self.stored().values())
+        self.assertEqual(sent, "File chosen.txt:\n```txt\nGrüße\n```\n\nFile a.py:\n````py\nx = 1\n```\n````\n\n" + QUESTION)
+
+    def test_conversations_of_the_first_version(self):
+        """As it stored them, with all of its fields."""
+        self.show(created=5, updated=6, named=True, system="Be brief.", messages=[
+            {"role": "user", "content": "a", "time": 7},
+            {"role": "assistant", "content": "b", "time": 8, "model": "old", "finish": "stop", "reasoning": "c", "reasoning_seconds": 2.5,
+             "calls": [{"id": "1", "name": "f", "arguments": "{}"}], "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7,
+                                                                                "cached_tokens": 0}, "timings": {"predicted_per_second": 9}}])
+        self.assertEqual(self.answers(), ["b"])
+        self.assertEqual(self.texts(".message.assistant .role"), ["old"])
+        self.assertEqual(self.texts(".message.assistant .stats"), ["4 tokens · 9 tokens/s · prompt 3 tokens"])
+        self.assertEqual(self.texts(".reasoning summary"), ["Reasoned for 2.5 s"])
+        self.assertEqual(self.texts(".call code")[0], "f")
+        self.assertEqual(self.texts(".versions, .attached"), ["", ""])
+        self.ask()
+        self.assertEqual(json.loads(self.stored()["tessera.chat.x"])["system"], "Be brief.")
 
     def test_reload_keeps_and_other_conversations(self):
         self.ask()
@@ -667,6 +771,14 @@ class Errors(Page):
             self.wait(lambda: len(self.all(".call")) == 2 and self.ended())
             self.assertEqual(server.asked["chat_template_kwargs"], {"enable_thinking": False})
             self.assertEqual([m["role"] for m in server.asked["messages"]], ["user", "assistant", "user"])
+            # A new version that comes to nothing leaves the old one.
+            server.state = "busy"
+            before = self.texts(".message.assistant")
+            self.tool(".message:nth-child(4)", "Regenerate")
+            self.wait(lambda: "no room for another request" in self.texts(".prompt-progress")[-1])
+            self.one("#input").send_keys(Keys.ESCAPE)
+            self.wait(lambda: self.ended() and self.texts(".message.assistant") == before)
+            server.state = "ready"
             self.menu("#open-machine")
             self.wait(lambda: "Test card" in self.one("#machine").text)
             self.assertIn("0–1", self.one(".layers").text)

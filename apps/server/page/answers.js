@@ -1,6 +1,7 @@
 // One answer being made: asks, waits where the server has no room or no model yet, and takes the stream apart.
 import * as api from "./api.js";
 import {el, number_text} from "./dom.js";
+import {drop_version} from "./versions.js";
 
 const DRAW_MS = 60, KEEP_MS = 1000;
 const MAX_TRIES = 5;  // of a server that is busy
@@ -8,8 +9,8 @@ const WAIT_SECONDS = 5;
 
 export class AnswerRun {
     // Adds an empty message to the conversation, and asks for it with `request`; or for more of the last message, if that
-    // is `continued`. `events`: save(), changed(), ready().
-    constructor(chat, request, model, continued, events) {
+    // is `continued`. `versions`: of the new message, if there are others. `events`: save(), changed(), ready().
+    constructor(chat, request, model, continued, versions, events) {
         this.chat = chat;
         this.request = request;
         this.events = events;
@@ -18,6 +19,7 @@ export class AnswerRun {
         // What a reload finds if it comes before the end.
         this.message = continued ?? {role: "assistant", content: "", time: Date.now(), model};
         this.message.finish = "lost";
+        if (versions) this.message.versions = versions;
         if (!continued) chat.messages.push(this.message);
         this.tokens_before = continued?.usage?.completion_tokens ?? 0;
         this.seconds_before = continued?.reasoning_seconds ?? 0;
@@ -81,7 +83,7 @@ export class AnswerRun {
         this.end_reasoning();
         if (this.is_empty() && (error || message.finish === "stopped")) {
             const at = this.chat.messages.indexOf(message);
-            if (at >= 0) this.chat.messages.splice(at, 1);
+            if (at >= 0) drop_version(this.chat.messages, at);
         }
         return this.forgotten ? null : error;
     }

@@ -1,6 +1,7 @@
 // The page: conversations, and what its buttons and keys do. Answers are made by answers.js.
 import {AnswerRun} from "./answers.js";
 import * as api from "./api.js";
+import {Attachments, content_of, watch_drops} from "./attachments.js";
 import {announce, by_id, download, el, number_text} from "./dom.js";
 import {show_examples} from "./examples.js";
 import {draw_icons} from "./icons.js";
@@ -8,6 +9,7 @@ import {MachineView} from "./machine.js";
 import {MessageView} from "./messages.js";
 import {open_settings} from "./settings.js";
 import * as store from "./store.js";
+import {add_version, copy_shown, set_aside, show_version} from "./versions.js";
 
 const UNDO_MS = 20000;
 
@@ -132,21 +134,32 @@ function view_of(message) {
     return new MessageView(message, {
         edit: idle((text, send) => {
             if (!send && text === message.content) return;
-            change_messages(send ? "The message was changed; what followed it was removed." : "The message was changed.", () => {
-                const changed = {...message, content: text, time: Date.now()};
-                which.messages.splice(index(), send ? Infinity : 1, changed);
-            });
+            const changed = {...message, content: text, time: Date.now()}, at = index();
+            if (!send && message.role === "user") {
+                change_messages("The message was changed.", () => which.messages.splice(at, 1, changed));
+                return;
+            }
+            delete changed.versions;
+            change_messages("The message was changed; the earlier version is kept.", () =>
+                add_version(which.messages, at, [changed, ...(send ? [] : copy_shown(which.messages.slice(at + 1)))]));
             if (send) answer();
         }),
-        regenerate: idle(() => {
-            change_messages("The answer is being made again.", () => which.messages.splice(index()));
-            answer();
+        regenerate: idle(() => answer(null, set_aside(which.messages, index()))),
+        show_version: idle((step) => {
+            const at = index();
+            if (!show_version(which.messages, at, step)) return;
+            save(which);
+            show_chat();
+            views[at].element.scrollIntoView({block: "nearest"});
+            views[at].focus_version(step);
+            announce(`Version ${views[at].versions.textContent}`);
         }),
         go_on: idle(() => {
             if (index() === which.messages.length - 1) answer(message);
             else announce("Only the last answer can be continued");
         }),
-        remove: idle(() => change_messages("The message was deleted.", () => which.messages.splice(index(), 1))),
+        remove: idle(() => change_messages(message.versions ? "The message and its other versions were deleted." : "The message was deleted.",
+            () => which.messages.splice(index(), 1))),
     });
 }
 
@@ -157,18 +170,20 @@ function title_of(text) {
 
 // ---- sending
 
-function send(text) {
-    if (!chat.named && !chat.messages.some((message) => message.role === "user")) chat.title = title_of(text);
-    chat.messages.push({role: "user", content: text, time: Date.now()});
+function send(text, files) {
+    if (!chat.named && !chat.messages.some((message) => message.role === "user")) chat.title = title_of(text || files[0].name);
+    const message = {role: "user", content: text, time: Date.now()};
+    if (files.length > 0) message.attachments = files.map(({name, text: content}) => ({name, text: content}));
+    chat.messages.push(message);
+    by_id("notice").replaceChildren();
     save(chat);
     history.replaceState(null, "", `#${chat.id}`);
-    by_id("notice").replaceChildren();
     answer();
 }
 
 function request_of(which, continued) {
     const messages = which.system ? [{role: "system", content: which.system}] : [];
-    for (const {role, content} of which.messages) messages.push({role, content});
+    for (const message of which.messages) messages.push({role: message.role, content: content_of(message)});
     const request = {messages};
     if (continued) {
         if (continued.reasoning) messages[messages.length - 1].reasoning_content = continued.reasoning;
@@ -182,15 +197,17 @@ function request_of(which, continued) {
     return request;
 }
 
-// A new answer, or more of `continued`, which is the last message.
-async function answer(continued = null) {
+// A new answer, beside others if there are `versions`; or more of `continued`, which is the last message.
+async function answer(continued = null, versions = null) {
     const which = chat;
-    const run = new AnswerRun(which, request_of(which, continued), model_name, continued, {
+    const run = new AnswerRun(which, request_of(which, continued), model_name, continued, versions, {
         save: () => save(which),
         changed: () => to_end(false),
         ready: () => connect(),
     });
     runs.set(which.id, run);
+    // What was set aside is kept, whatever comes of the new one.
+    if (versions) save(which);
     show_chat();
     const error = await run.finished();
     if (runs.get(which.id) === run) runs.delete(which.id);
@@ -198,7 +215,7 @@ async function answer(continued = null) {
     save(which);
     if (chat !== which) return;
     // The other messages stay as they are: one of them may be being edited.
-    if (!views.includes(run.view)) {
+    if (!views.includes(run.view) || (versions && !which.messages.includes(run.message))) {
         show_chat();
     } else if (which.messages.includes(run.message)) {
         run.view.update(false);
@@ -234,7 +251,7 @@ function show_error(error) {
     const buttons = partial ? [["Continue", view.actions.go_on], again] : [again];
     const other = [["New conversation", () => open_chat(null)]];
     const words = {
-        401: ["The server asks for a key.", "Enter it in the settings; whoever runs the server has it.", [["Enter the key", () => ask_for_key(() => answer())]]],
+        401: ["The server asks for a key.", "Enter it in the settings; whoever runs the server has it.", [["Enter the key", () => ask_for_key(again[1])]]],
         413: ["The conversation is too large for the server.", "Delete long messages from it, or begin a new one.", other],
         429: ["The server has more requests than it can queue.", "Try again in a while.", buttons],
     }[error.status] ?? {
@@ -249,7 +266,7 @@ function show_error(error) {
     const [title, advice, actions] = words;
     view.show_error(title, advice, error.message === title ? "" : error.message, actions);
     to_end(true);
-    if (error.status === 401) ask_for_key(() => answer());
+    if (error.status === 401) ask_for_key(again[1]);
 }
 
 // ---- the state of things
@@ -392,17 +409,25 @@ function show_theme(theme) {
 // ---- events
 
 function submit() {
-    const text = input.value;
-    if (text.trim() === "" || runs.has(chat.id)) return;
+    const text = input.value.trim() === "" ? "" : input.value;
+    if ((text === "" && attachments.files.length === 0) || runs.has(chat.id)) return;
     input.value = "";
     grow();
-    send(text);
+    send(text, attachments.take());
 }
 
 function grow() {
     input.style.height = "auto";
     input.style.height = `${Math.min(input.scrollHeight, 240)}px`;
 }
+
+const attachments = new Attachments(by_id("attachments"), input, (text) => show_notice(text));
+watch_drops(document.body, (files) => attachments.add(files));
+by_id("attach").addEventListener("click", () => by_id("attach-files").click());
+by_id("attach-files").addEventListener("change", (event) => {
+    attachments.add([...event.target.files]);
+    event.target.value = "";
+});
 
 by_id("composer").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -68,7 +68,7 @@ export function bytes_text(bytes) {
     for (const [unit, name] of [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]) {
         if (bytes >= unit) return `${number_text(bytes / unit, bytes >= 10 * unit ? 0 : 1)} ${name}`;
     }
-    return `${bytes} bytes`;
+    return bytes === 1 ? "1 byte" : `${bytes} bytes`;
 }
 
 export function seconds_text(seconds) {

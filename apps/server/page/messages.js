@@ -1,4 +1,5 @@
 // One message as it is shown.
+import {attachments_element} from "./attachments.js";
 import {CodeView} from "./code_view.js";
 import {el, number_text, seconds_text} from "./dom.js";
 import {copy_button, icon_button} from "./icons.js";
@@ -35,7 +36,7 @@ function stats_text(message) {
 }
 
 export class MessageView {
-    // `actions`: functions edit(text, send), regenerate(), go_on(), remove(), each of this message.
+    // `actions`: functions edit(text, send), regenerate(), go_on(), remove(), show_version(step), each of this message.
     constructor(message, actions) {
         this.message = message;
         this.actions = actions;
@@ -44,11 +45,13 @@ export class MessageView {
         this.stats = el("p", {class: "stats"});
         this.notes = el("div");
         this.tools = el("div", {class: "tools"});
+        this.versions = el("div", {class: "versions", role: "group", "aria-label": "Versions", hidden: true});
         this.element = el("article", {class: `message ${message.role}`, "aria-label": user ? "You" : "Answer"},
             el("h3", {class: "role"}, user ? "You" : message.model || "Answer"), this.body, this.notes,
-            el("div", {class: "foot"}, this.stats, this.tools));
+            el("div", {class: "foot"}, this.versions, this.stats, this.tools));
         if (user) {
-            this.body.append(el("div", {class: "plain"}, message.content));
+            if (message.attachments) this.body.append(attachments_element(message.attachments));
+            if (message.content) this.body.append(el("div", {class: "plain"}, message.content));
         } else {
             this.summary = el("summary", {}, "Reasoning");
             this.reasoning = el("div", {class: "markdown"});
@@ -82,11 +85,13 @@ export class MessageView {
         }
         if (running) {
             this.tools.replaceChildren();
+            this.versions.hidden = true;
             this.notes.replaceChildren();
             return;
         }
         this.stats.textContent = stats_text(message);
         this.notes.replaceChildren(...(FINISHES[message.finish] ? [el("p", {class: "finish"}, FINISHES[message.finish])] : []));
+        this.show_versions();
         const {edit, regenerate, go_on, remove} = this.actions;
         this.edit_button = icon_button("edit", "Edit", () => this.begin_edit(edit));
         this.tools.replaceChildren(copy_button(() => message.content, "Copy"), this.edit_button);
@@ -94,6 +99,20 @@ export class MessageView {
         if (go_on && ["length", "stopped", "lost", "failed"].includes(message.finish) && message.content)
             this.tools.append(icon_button("go_on", "Continue", go_on));
         this.tools.append(icon_button("bin", "Delete", remove));
+    }
+
+    show_versions() {
+        const {versions} = this.message;
+        this.versions.hidden = !versions;
+        if (!versions) return;
+        const place = versions.indexOf(null);
+        const button = (name, label, step) => icon_button(name, label, () => this.actions.show_version(step), {"aria-disabled": versions[place + step] ? null : "true"});
+        this.versions.replaceChildren(button("left", "Earlier version", -1), el("span", {}, `${place + 1} of ${versions.length}`),
+            button("right", "Later version", 1));
+    }
+
+    focus_version(step) {
+        (step < 0 ? this.versions.firstChild : this.versions.lastChild).focus();
     }
 
     show_speed(text) {
@@ -148,7 +167,7 @@ export class MessageView {
         };
         const save = (send) => {
             const text = area.value;
-            if (user && text.trim() === "") return area.focus();
+            if (user && text.trim() === "" && !this.message.attachments) return area.focus();
             if (edit(text, send) !== false) end();
         };
         const form = el("form", {class: "edit", onsubmit: (event) => {

@@ -77,10 +77,27 @@ function numbers_of(value) {
     return Object.fromEntries(numbers);
 }
 
-function clean_message(value) {
+const MAX_NESTED = 100;  // versions in versions
+
+const clean_messages = (values, depth) => values.map((value) => clean_message(value, depth)).filter(Boolean);
+
+// Exactly one place is that of the message itself.
+function clean_versions(values, depth) {
+    if (!Array.isArray(values) || depth >= MAX_NESTED) return null;
+    const versions = values.map((tail) => (Array.isArray(tail) ? clean_messages(tail, depth + 1) : null)).filter((tail) => tail === null || tail.length > 0);
+    return versions.length > 1 && versions.filter((tail) => tail === null).length === 1 ? versions : null;
+}
+
+function clean_message(value, depth) {
     if (!value || !["user", "assistant"].includes(value.role)) return null;
     const message = {role: value.role, content: text_or(value.content), time: number_or(value.time, Date.now())};
-    if (value.role === "user") return message;
+    const versions = clean_versions(value.versions, depth);
+    if (versions) message.versions = versions;
+    if (value.role === "user") {
+        const files = (Array.isArray(value.attachments) ? value.attachments : []).filter((file) => file && typeof file.text === "string");
+        if (files.length > 0) message.attachments = files.slice(0, 100).map(({name, text}) => ({name: text_or(name, "file").slice(0, 200), text}));
+        return message;
+    }
     if (value.reasoning) message.reasoning = text_or(value.reasoning);
     if (value.reasoning_seconds) message.reasoning_seconds = number_or(value.reasoning_seconds, 0);
     if (Array.isArray(value.calls)) {
@@ -104,7 +121,7 @@ export function clean_chat(value, id) {
         created: number_or(value.created, Date.now()),
         updated: number_or(value.updated, Date.now()),
         system: text_or(value.system),
-        messages: value.messages.map(clean_message).filter(Boolean),
+        messages: clean_messages(value.messages, 0),
     };
 }
 
@@ -119,7 +136,7 @@ function quoted(text) {
 }
 
 // A fence that the text itself does not close.
-function fenced(text, language) {
+export function fenced(text, language) {
     const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
     const fence = "`".repeat(longest + 1);
     return `${fence}${language}\n${text}\n${fence}`;
@@ -131,6 +148,7 @@ export function chat_markdown(chat) {
     for (const message of chat.messages) {
         parts.push(message.role === "user" ? "## User" : "## Assistant");
         if (message.reasoning) parts.push(quoted(message.reasoning));
+        for (const {name, text} of message.attachments ?? []) parts.push(`File \`${name}\`:`, fenced(text, ""));
         if (message.content) parts.push(message.content);
         for (const call of message.calls ?? []) parts.push(`Call of \`${call.name}\`:`, fenced(call.arguments, "json"));
     }
