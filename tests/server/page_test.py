@@ -194,6 +194,36 @@ class WithAServer(Page):
         self.click("#notice button", "Undo")
         self.assertEqual(self.texts(".message.user .body"), [QUESTION, "Count from 1 to 10 in German."])
 
+    def test_search_and_dates(self):
+        day = 86400000
+        titles = {"a": ("Letters", 0), "b": ("Numbers", 1), "c": ("Colours", 5), "d": ("Old <b>one</b>", 20), "e": ("Older", 400)}
+        self.browser.execute_script("""
+            const now = new Date().setHours(12), index = [];
+            for (const [id, [title, days]] of Object.entries(arguments[0])) {
+                const updated = now - days * arguments[1], content = id === 'c' ? 'x'.repeat(100) + ' RED and ÄHRE <i>' : 'nothing';
+                index.push({id, title, updated});
+                localStorage.setItem('tessera.chat.' + id, JSON.stringify({id, title, updated, messages: [{role: 'user', content}]}));
+            }
+            localStorage.setItem('tessera.index', JSON.stringify(index));""", titles, day)
+        self.open(self.server.port, "/?dates")
+        self.wait(lambda: len(self.all(".chat-entry")) == 5)
+        self.assertEqual(self.texts("#chat-list .date")[:4], ["Today", "Yesterday", "Last 7 days", "Last 30 days"])
+        self.assertRegex(self.texts("#chat-list .date")[4], r"^[A-Z][a-z]+ 20\d\d$")
+        self.shoot("dates")
+        field = self.one("#search")
+        for words, found in (("ähre red", ["Colours"]), ("LETTERS", ["Letters"]), ("old", ["Old <b>one</b>", "Older"]), ("red letters", [])):
+            field.send_keys(Keys.CONTROL, "a")
+            field.send_keys(words)
+            self.wait(lambda: [text.split("\n")[0] for text in self.texts(".chat-entry")] == found, 10, words)
+        self.assertIn("No conversation has all of these words.", self.one("#chat-list").text)
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys("red <i>")
+        self.wait(lambda: self.texts("#chat-list mark") == ["RED"])
+        self.assertIn("… xxx".replace(" ", ""), self.one(".excerpt").text)
+        self.assertEqual(self.one("#status").get_attribute("textContent"), "One conversation was found")
+        field.send_keys(Keys.ESCAPE)
+        self.wait(lambda: len(self.all(".chat-entry")) == 5)
+
     def test_versions(self):
         self.ask()
         self.settings(max_tokens="4")

@@ -2,6 +2,7 @@
 import {AnswerRun} from "./answers.js";
 import * as api from "./api.js";
 import {Attachments, content_of, watch_drops} from "./attachments.js";
+import {ChatList} from "./chat_list.js";
 import {announce, by_id, download, el, number_text} from "./dom.js";
 import {show_examples} from "./examples.js";
 import {draw_icons} from "./icons.js";
@@ -73,14 +74,11 @@ function change_messages(text, change) {
 
 // ---- conversations
 
+const chat_list = new ChatList(by_id("chat-list"), by_id("search"), () => ({current: chat?.id, running: (id) => runs.has(id)}), open_chat);
+
 function show_list() {
-    const chats = store.list_chats();
-    const focused = document.activeElement?.dataset?.chat;
-    by_id("chat-list").replaceChildren(...chats.map((entry) => el("li", {}, el("button", {type: "button", class: "chat-entry",
-        "data-chat": entry.id, "aria-current": entry.id === chat?.id ? "true" : null, onclick: () => open_chat(entry.id)},
-        entry.title, runs.has(entry.id) ? el("span", {class: "hint"}, " answering") : null))));
-    if (focused) by_id("chat-list").querySelector(`[data-chat="${CSS.escape(focused)}"]`)?.focus();
-    by_id("export-all").disabled = chats.length === 0;
+    chat_list.show();
+    by_id("export-all").disabled = store.list_chats().length === 0;
 }
 
 function open_chat(id) {
