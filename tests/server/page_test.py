@@ -1,160 +1,21 @@
-"""The chat page in headless Chromium. With TSR_SCREENSHOTS=FOLDER it also draws what it sees there."""
+"""The chat page in headless Chromium."""
 
-import http.server
-import itertools
 import json
-import os
 import pathlib
 import re
-import shutil
-import tempfile
-import threading
-import time
-import unittest
 
 from selenium import webdriver
-from selenium.common.exceptions import JavascriptException, StaleElementReferenceException, TimeoutException
-from selenium.webdriver.common.by import By
+from selenium.common.exceptions import TimeoutException
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
 
 import running_server
+from page_browser import ANSWER, QUESTION, Page, WithAServer
+from page_pretend import PretendServer
+from page_texts import Texts  # noqa: F401: its tests are run, too
 from running_server import RunningServer
 
-QUESTION = "Count from 1 to 10 in French."
-ANSWER = "un, deux, trois, quatre, cinq, six, sept, huit, neuf, dix"
 
-
-def chromium(folder):
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    # Tests run as root in containers, where Chromium's sandbox cannot start; it shows this server's pages alone.
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,800",
-                 "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"):
-        options.add_argument(flag)
-    options.add_experimental_option("prefs", {"download.default_directory": folder, "download.prompt_for_download": False})
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
-
-
-class Page(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.browser = chromium(cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.quit()
-        cls.folder.cleanup()
-
-    def setUp(self):
-        self.browser.set_window_size(1280, 800)
-        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
-
-    def open(self, port, path="/"):
-        self.browser.get(f"http://127.0.0.1:{port}{path}")
-
-    def wait(self, test, seconds=60, what=""):
-        # A page that is being loaded again has none of its elements for a moment.
-        ignored = (JavascriptException, StaleElementReferenceException)
-        return WebDriverWait(self.browser, seconds, 0.05, ignored).until(lambda _: test(), what)
-
-    def all(self, selector):
-        return self.browser.find_elements(By.CSS_SELECTOR, selector)
-
-    def one(self, selector):
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def texts(self, selector):
-        return self.browser.execute_script(
-            "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText.trim())", selector)
-
-    def click(self, selector, text=None):
-        def found():
-            return [e for e in self.all(selector) if e.is_displayed() and (text is None or e.text == text)]
-        self.wait(found, 20, f"{selector} {text}")[-1].click()
-
-    def tool(self, message, label):
-        """A picture below a message, which is seen only under the pointer."""
-        self.wait(lambda: self.all(f"{message} .foot [aria-label='{label}']"), 20, label)[-1].click()
-
-    def menu(self, selector):
-        self.click("#menu summary")
-        self.click(selector)
-
-    def send(self, text):
-        self.one("#input").send_keys(text, Keys.ENTER)
-
-    def ended(self):
-        return not self.one("#stop").is_displayed() and not self.all(".message.running")
-
-    def answers(self):
-        return self.texts(".message.assistant .body > .markdown")
-
-    def ask(self, text=QUESTION):
-        count = len(self.all(".message.assistant"))
-        self.send(text)
-        self.wait(lambda: len(self.all(".message.assistant")) > count and self.ended(), 120, text)
-        return self.answers()[-1]
-
-    def settings(self, **fields):
-        self.menu("#open-settings")
-        for name, value in fields.items():
-            field = self.one(f"#set-{name}")
-            field.clear()
-            field.send_keys(value)
-        self.click("#settings button[type=submit]")
-
-    def shoot(self, name):
-        folder = os.environ.get("TSR_SCREENSHOTS")
-        if folder:
-            self.browser.save_screenshot(os.path.join(folder, name + ".png"))
-
-    def stored(self):
-        return self.browser.execute_script(
-            "return Object.fromEntries(Object.entries(localStorage).filter(([k]) => k.startsWith('tessera.chat.')))")
-
-    def check_console(self, allowed=()):
-        """No script has failed and the policy has stopped nothing."""
-        bad = [entry["message"] for entry in self.browser.get_log("browser")
-               if entry["level"] == "SEVERE" and not any(re.search(p, entry["message"]) for p in allowed)]
-        self.assertEqual(bad, [])
-
-    def check_no_sideways(self):
-        width, whole = self.browser.execute_script("return [innerWidth, document.documentElement.scrollWidth]")
-        self.assertLessEqual(whole, width)
-
-    def download(self, pattern):
-        def found():
-            return [p for p in pathlib.Path(self.folder.name).glob(pattern) if p.stat().st_size > 0]
-        path = self.wait(found, 20, pattern)[0]
-        text = path.read_text()
-        path.unlink()
-        return text
-
-
-class WithAServer(Page):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.server = RunningServer("--parallel", "4").__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        cls.server.__exit__()
-
-    def setUp(self):
-        super().setUp()
-        self.open(self.server.port)
-        self.browser.execute_script("localStorage.clear(); sessionStorage.clear()")
-        self.open(self.server.port, "/?new")
-        self.wait(lambda: self.one("#model").text.startswith("demo-"))
-
-    def tearDown(self):
-        self.check_console()
-
+class Conversations(WithAServer):
     def test_streamed_answer_and_its_figures(self):
         self.assertEqual(self.ask(), ANSWER)
         stats = self.texts(".message.assistant .stats")[0]
@@ -179,6 +40,7 @@ class WithAServer(Page):
             observer.observe(document.getElementById('messages'), {childList: true, subtree: true, characterData: true});""" % action)
 
     # Answers of random tokens, which rarely end by themselves.
+
     RANDOM = {"temperature": "9", "top_k": "0", "top_p": "1", "min_p": "0"}
 
     def test_edit_and_continue_from_there(self):
@@ -262,26 +124,12 @@ class WithAServer(Page):
         exported = json.loads(self.download("*.json"))["conversations"][0]["messages"]
         self.assertEqual([[m["content"] for m in tail] if tail else None for tail in exported[1]["versions"]][:1], [[ANSWER]])
 
-    def test_versions_that_are_damaged_are_left_out(self):
-        self.show(("user", "a"), ("assistant", "b"))
-        kept = self.browser.execute_async_script("""
-            const [done] = arguments;
-            import('./store.js').then(({clean_chat}) => {
-                const tail = [{role: 'assistant', content: 'c'}];
-                let deep = [{role: 'assistant', content: 'd'}];
-                for (let i = 0; i < 3000; ++i) deep = [{role: 'assistant', content: 'd', versions: [deep, null]}];
-                const depth = ([{versions}]) => versions ? 1 + depth(versions[0]) : 0;
-                const given = [[null, tail], [null, null], [tail], 'x', [null, [5]], [null, tail, [{role: 'root'}]], {0: null}];
-                const messages = given.map((versions) => ({role: 'assistant', content: 'b', versions}));
-                done([...clean_chat({messages}, 'x').messages.map(({versions}) => versions?.length ?? 0), depth(clean_chat({messages: deep}, 'x').messages)]);
-            }).catch((error) => done(String(error)));""")
-        self.assertEqual(kept, [2, 0, 0, 0, 0, 2, 0, 100])
-
     DROP = """
         const transfer = new DataTransfer();
         for (const [name, content] of arguments[0])
             transfer.items.add(new File([typeof content === 'string' ? content : new Uint8Array(content)], name));
         document.body.dispatchEvent(new DragEvent('drop', {bubbles: true, cancelable: true, dataTransfer: transfer}));"""
+
     PASTE = """
         const transfer = new DataTransfer(), input = document.getElementById('input');
         transfer.setData('text/plain', arguments[0]);
@@ -406,123 +254,6 @@ class WithAServer(Page):
         self.one("#import-file").send_keys(str(path))
         self.wait(lambda: "not JSON" in self.one("#notice").text)
 
-    def test_markup_stays_text(self):
-        hostile = "<img src=x onerror=alert(1)>"
-        self.ask(hostile)
-        self.assertEqual(self.texts(".message.user .body")[0], hostile)
-        # The same from the model, and addresses that are scripts.
-        chat = {"id": "x", "title": hostile, "messages": [{"role": "assistant", "content": "\n\n".join([
-            hostile, "**" + hostile + "**", "[a](javascript:alert(1))", "[b](data:text/html,x)", "[c](https://example.org/?a=1)",
-            "```" + hostile + "\n" + hostile + "\n```", "| " + hostile + " | b |\n| --- | --- |\n| 1 | <script>alert(1)</script> |",
-            "<a href='https://example.org'>x</a>", "![i](https://example.org/i.png)"]), "reasoning": hostile,
-            "calls": [{"id": "1", "name": hostile, "arguments": hostile}]}]}
-        self.browser.execute_script("""
-            localStorage.setItem('tessera.chat.x', arguments[0]);
-            localStorage.setItem('tessera.index', JSON.stringify([{id: 'x', title: 't', updated: 1}]));""", json.dumps(chat))
-        self.open(self.server.port, "/?markup#x")
-        self.wait(lambda: self.all(".message.assistant table"))
-        self.click(".reasoning summary")
-        self.assertEqual(self.all("#messages img, #messages script, #title img, #chat-list img"), [])
-        links = self.browser.execute_script(
-            "return [...document.querySelectorAll('#messages a')].map(a => [a.href, a.rel, a.target])")
-        self.assertEqual(links, [["https://example.org/?a=1", "noopener noreferrer", "_blank"],
-                                 ["https://example.org/", "noopener noreferrer", "_blank"],
-                                 ["https://example.org/i.png", "noopener noreferrer", "_blank"]])
-        self.assertIn(hostile, self.texts(".message.assistant .body")[0])
-        self.assertEqual(self.texts(".message.assistant pre code")[0], hostile)
-
-    SHAPE = """
-        const shape = (node) => node.nodeType === 3 ? node.data : node.classList.contains('code-head') ? '' : node.tagName === 'SPAN' ? node.textContent :
-            '<' + node.tagName.toLowerCase() + (node.start > 1 ? ' ' + node.start : '') + '>' +
-            [...node.childNodes].map(shape).join('') + '</>';
-        const [cases, done] = arguments;"""
-
-    def check_shapes(self, file, script):
-        cases = json.loads(pathlib.Path(__file__).with_name(file).read_text())
-        found = self.browser.execute_async_script(self.SHAPE + script + ".catch((error) => done([String(error)]));", cases)
-        for case, shape in itertools.zip_longest(cases, found):
-            self.assertEqual(shape, case["shape"], case["text"])
-
-    def test_markdown(self):
-        self.check_shapes("page_markdown.json", """
-            import('./markdown.js').then(({MarkdownView}) => done(cases.map(({text, pending}) => {
-                const root = document.createElement('div');
-                const view = new MarkdownView(root);
-                // As a stream brings it; what remains must be the same as all at once.
-                for (let i = 0; i < text.length; ++i) view.set(text.slice(0, i), true);
-                view.set(text, pending);
-                return [...root.childNodes].map(shape).join('');
-            })))""")
-
-    def test_mathematics(self):
-        self.check_shapes("page_math.json", """
-            import('./math.js').then(({math}) => done(cases.map(({text}) => {
-                const element = math(text, true);
-                return element && shape(element);
-            })))""")
-
-    def test_colours_in_code(self):
-        cases = json.loads(pathlib.Path(__file__).with_name("page_code.json").read_text())
-        found = self.browser.execute_async_script("""
-            const [cases, done] = arguments;
-            import('./highlight.js').then(({highlight}) => done(cases.map(({language, text}) => {
-                const nodes = highlight(text, language);
-                return nodes && nodes.map((node) => node.nodeType === 3 ? node.data : `[${node.className.slice(3)} ${node.textContent}]`).join('');
-            }))).catch((error) => done([String(error)]));""", cases)
-        for case, shape in itertools.zip_longest(cases, found):
-            self.assertEqual(shape, case["shape"], case["language"])
-        # Nothing is lost of any text, and none takes long.
-        found = self.browser.execute_async_script(r"""
-            const [done] = arguments;
-            import('./highlight.js').then(({highlight}) => {
-                const bad = [], length = 20000;
-                for (const language of ['c', 'js', 'rust', 'py', 'bash', 'sql', 'json', 'html', 'css', 'diff', 'tex']) {
-                    for (const part of ['a', '"', "'", '`', '/*', '<', '#', '$', '${', '\\', '-', '1', '@', ' ', '\n', '\x22\x22\x22', "'a", 'a(', '[[', ':', '1.', ' -a']) {
-                        const text = part.repeat(length / part.length), start = performance.now();
-                        const nodes = highlight(text, language);
-                        if (nodes.map((node) => node.textContent).join('') !== text) bad.push([language, part, 'lost']);
-                        if (performance.now() - start > 2000) bad.push([language, part, performance.now() - start]);
-                    }
-                }
-                done(bad);
-            }).catch((error) => done(String(error)));""")
-        self.assertEqual(found, [])
-
-    def show(self, *messages, **fields):
-        """A conversation with these messages, as the page stores them."""
-        chat = {"id": "x", "title": "Shown", "messages": [{"role": role, "content": text} for role, text in messages], **fields}
-        self.browser.execute_script("""
-            localStorage.setItem('tessera.chat.x', arguments[0]);
-            localStorage.setItem('tessera.index', JSON.stringify([{id: 'x', title: 'Shown', updated: 1}]));""", json.dumps(chat))
-        self.open(self.server.port, "/?shown#x")
-        self.wait(lambda: self.all(".message"))
-
-    def test_wrapped_code(self):
-        self.show(("assistant", "```c\n" + "int x; " * 50 + "\n```"))
-        pre = ".code pre"
-        wide = f"const e = document.querySelector('{pre}'); return e.scrollWidth > e.clientWidth"
-        self.assertTrue(self.browser.execute_script(wide))
-        self.click(".code .wrap")
-        self.assertFalse(self.browser.execute_script(wide))
-        self.browser.refresh()
-        self.wait(lambda: self.all(pre))
-        self.assertFalse(self.browser.execute_script(wide))
-        self.assertEqual(self.one(".code .wrap").get_attribute("aria-pressed"), "true")
-
-    def test_growing_code_stays_the_same_element(self):
-        same = self.browser.execute_async_script("""
-            const [done] = arguments;
-            import('./markdown.js').then(({MarkdownView}) => {
-                const root = document.createElement('div'), view = new MarkdownView(root);
-                view.set('a\\n\\n```c\\nint x;', true);
-                const before = root.lastChild;
-                view.set('a\\n\\n```c\\nint x;\\nint y;', true);
-                const grown = root.lastChild === before && before.querySelector('pre').textContent;
-                view.set('a\\n\\n```c\\nint x;\\nint y;\\n```\\n\\nend');
-                done([grown, root.childNodes[1] === before, root.lastChild.textContent]);
-            }).catch((error) => done(String(error)));""")
-        self.assertEqual(same, ["int x;\nint y;", True, "end"])
-
     def test_to_the_end_examples_and_a_new_conversation(self):
         self.show(*[("user", f"Question {n}\n" * 5) for n in range(20)])
         end = self.one("#to-end")
@@ -540,52 +271,6 @@ class WithAServer(Page):
         self.assertEqual(self.one("#input").get_attribute("value"), self.texts(".example span")[-1])
         self.menu("#open-settings")
         self.assertTrue(self.inside("#settings button[type=submit]"))
-
-    def inside(self, selector):
-        """All of it is in the window, and nothing lies on it."""
-        return self.browser.execute_script("""
-            const e = document.querySelector(arguments[0]), r = e.getBoundingClientRect();
-            return r.width > 0 && r.top >= 0 && r.left >= 0 && r.bottom <= innerHeight && r.right <= innerWidth &&
-                e.contains(document.elementFromPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2));""", selector)
-
-    def test_a_formula_of_a_stream_does_not_flicker(self):
-        """It is its source, and from then on a formula."""
-        text = r"a $x_1 * y_2$ b *c* \(d_1 * e\)" + "\n\n$$\n- x_1\n* y\n$$\n\nend"
-        seen = self.browser.execute_async_script("""
-            const [text, done] = arguments;
-            import('./markdown.js').then(({MarkdownView}) => {
-                const root = document.createElement('div'), view = new MarkdownView(root), seen = [];
-                for (let i = 1; i <= text.length; ++i) {
-                    view.set(text.slice(0, i), true);
-                    seen.push([root.querySelectorAll('math').length, root.querySelectorAll('li, em').length]);
-                }
-                done(seen);
-            }).catch((error) => done(String(error)));""", text)
-        self.assertEqual([n for n, _ in itertools.groupby(formulas for formulas, _ in seen)], [0, 1, 2, 3])
-        self.assertEqual([n for n, _ in itertools.groupby(others for _, others in seen)], [0, 1])
-
-    def test_a_hostile_text_takes_no_time(self):
-        """Of 50 kB, and of 200 kB of what opens formulas: the time of any other text of this length."""
-        took = self.browser.execute_async_script(r"""
-            const done = arguments[arguments.length - 1];
-            import('./markdown.js').then(({MarkdownView}) => {
-                const n = 50000, took = {};
-                const of = (text) => text.repeat(n / text.length);
-                for (const text of ['# ' + of(' ') + 'x', 'a|b\n| -' + of(' ') + 'x', of('*a '), of('['), of('`') + 'x', of('`` ` '), of('> '),
-                                    of('- '), of('_a*'), 'http://' + of('.'), of('- a\n\n'), '``` ' + of(' ') + '`', of('**'), of('- - '),
-                                    '$'.repeat(200000), '\\left('.repeat(10000), of('[a]('), of('[a](b) '), '$' + '\\left('.repeat(300) + '$', '$' + '{'.repeat(1900) + '$', of('$}$ '), of('\\('),
-                                    of('\\[\n'), of('a \\[\n'), of('\\begin{align}\n'), of('$$a '), of('$$\n'), of('$a '), of('$x$ '),
-                                    '$$' + '\\hat'.repeat(2000) + '$$', '$$x' + '_{a'.repeat(2000) + '}'.repeat(2000) + '$$',
-                                    '$$' + '\\text{$'.repeat(1000) + '$$', '$$\\begin{matrix}' + '&'.repeat(9000) + '\\end{matrix}$$',
-                                    of('[^a]: b\n'), of('[^1]'), '[^' + of('a'), of('&'), of('&amp;'), of('- [ ] a\n'), of('|$|x|$')]) {
-                    const start = performance.now();
-                    new MarkdownView(document.createElement('div')).set(text, true);
-                    took[text.slice(0, 12)] = performance.now() - start;
-                }
-                done(took);
-            }).catch((error) => done(String(error)));""")
-        # One that were not linear would take minutes.
-        self.assertLess(max(took.values()), 5000, took)
 
     def test_dark_and_phone(self):
         self.ask()
@@ -813,105 +498,6 @@ class Errors(Page):
             self.wait(lambda: "Test card" in self.one("#machine").text)
             self.assertIn("0–1", self.one(".layers").text)
             self.shoot("machine-devices")
-
-
-class PretendServer:
-    """What a server of a large reasoning model with two devices answers, in any state; its page is the real one."""
-
-    def __enter__(self):
-        self.state, self.asked = "ready", None
-        self.left = threading.Event()  # The client of an endless answer has closed its connection.
-        self.real = RunningServer().__enter__()
-        self.files = threading.Lock()
-        pretend = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def log_message(self, *_):
-                pass
-
-            def reply(self, status, body, kind="application/json", more=()):
-                data = body if isinstance(body, bytes) else json.dumps(body).encode()
-                self.send_response(status)
-                for name, value in (("Content-Type", kind), ("Content-Length", str(len(data))), *more):
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(data)
-
-            def loading(self):
-                self.reply(503, {"error": {"message": "Loading model", "code": "loading"}, "progress": 0.42}, more=[("Retry-After", "1")])
-
-            def do_GET(self):
-                if self.path == "/health":
-                    if pretend.state == "silent":
-                        time.sleep(40)
-                        return None
-                    return self.loading() if pretend.state == "loading" else self.reply(200, {"status": "ok"})
-                if self.path == "/v1/models":
-                    return self.reply(200, {"data": [{"id": "thinker"}]})
-                if self.path == "/props":
-                    return self.reply(200, {"can_think": True, "default_generation_settings": {"n_ctx": 100, "params": {"temperature": 0.6}}})
-                if self.path == "/metrics":
-                    return self.reply(200, b"tessera_ready 1\ntessera_cache_usage_ratio 0.5\n", "text/plain")
-                if self.path == "/tessera/machine":
-                    gib = 1 << 30
-                    return self.reply(200, {"devices": [
-                        {"id": "cpu0", "name": "Test processor", "memory_bytes": 64 * gib, "weights_bytes": 30 * gib, "cache_bytes": 0, "work_bytes": gib, "mapped_bytes": 8 * gib},
-                        {"id": "gpu0", "name": "Test card", "memory_bytes": 24 * gib, "weights_bytes": 12 * gib, "cache_bytes": 6 * gib, "work_bytes": gib, "mapped_bytes": 0}],
-                        "layers": [{"layer": 0, "attention": "gpu0", "experts": None}, {"layer": 1, "attention": "gpu0", "experts": None},
-                                   {"layer": 2, "attention": "gpu0", "experts": "cpu0"}]})
-                with pretend.files:  # the headers are those of the last request
-                    status, body = pretend.real.request("GET", self.path)
-                    kind = pretend.real.headers["Content-Type"]
-                self.reply(status, body, kind)
-
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                if pretend.state == "loading":
-                    return self.loading()
-                if pretend.state == "busy":
-                    return self.reply(429, {"error": {"message": "full", "code": "queue_full"}}, more=[("Retry-After", "30")])
-                pretend.asked = body
-                pretend.left.clear()
-                self.send_response(200)
-                self.send_header("Content-Type", "text/event-stream")
-                self.end_headers()
-                deltas = [{"role": "assistant", "content": ""}, {"reasoning_content": "Let me "}, {"reasoning_content": "see."},
-                          {"content": "It "}, {"content": "is."}]
-                if pretend.state == "endless":
-                    deltas = itertools.chain(deltas, itertools.repeat({"content": " on and on"}))
-                elif pretend.state != "cut":
-                    deltas += [
-                        {"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": "look", "arguments": ""}}]},
-                        {"tool_calls": [{"index": 0, "function": {"arguments": "{\"at\": [\"do"}}]},
-                        {"tool_calls": [{"index": 0, "function": {"arguments": "or\", 1]}"}}]}]
-                try:
-                    for delta in deltas:
-                        # A comment, and an event in two writes.
-                        text = "data: " + json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}) + "\n\n"
-                        self.wfile.write(b": waiting\n\n" + text[:9].encode())
-                        self.wfile.flush()
-                        time.sleep(0.05)
-                        self.wfile.write(text[9:].encode())
-                        time.sleep(0.05)
-                except OSError:
-                    pretend.left.set()
-                    return
-                if pretend.state == "cut":
-                    return
-                end = [{"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
-                       {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 15, "total_tokens": 25,
-                                                 "prompt_tokens_details": {"cached_tokens": 8}}}]
-                self.wfile.write("".join(f"data: {json.dumps(e)}\n\n" for e in end).encode() + b"data: [DONE]\n\n")
-
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port = self.http.server_address[1]
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.http.shutdown()
-        self.http.server_close()
-        self.real.__exit__()
 
 
 if __name__ == "__main__":
