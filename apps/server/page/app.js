@@ -8,6 +8,7 @@ import {show_examples} from "./examples.js";
 import {draw_icons} from "./icons.js";
 import {MachineView} from "./machine.js";
 import {MessageView} from "./messages.js";
+import {request_fields} from "./sampling.js";
 import {open_settings} from "./settings.js";
 import * as store from "./store.js";
 import {add_version, copy_shown, set_aside, show_version} from "./versions.js";
@@ -106,6 +107,7 @@ function show_chat() {
     by_id("empty").hidden = chat.messages.length > 0;
     for (const id of ["rename", "export-markdown", "export-json", "delete"]) by_id(id).disabled = chat.messages.length === 0;
     show_context();
+    show_own();
     show_buttons();
     show_list();
     to_end(true);
@@ -188,11 +190,7 @@ function request_of(which, continued) {
         request.continue_final_message = true;
         request.add_generation_prompt = false;
     }
-    for (const name of store.FIELDS) {
-        if (settings[name] !== null) request[name] = settings[name];
-    }
-    if (props?.can_think && settings.thinking) request.chat_template_kwargs = {enable_thinking: settings.thinking === "on"};
-    return request;
+    return {...request, ...request_fields(which.sampling ?? settings, props?.can_think)};
 }
 
 // A new answer, beside others if there are `versions`; or more of `continued`, which is the last message.
@@ -377,23 +375,29 @@ function show_machine(open) {
 }
 
 function show_settings(reason = "", then = null) {
-    open_settings(by_id("settings"), {settings, system: chat.system || settings.system, key: store.load_key(), keep: store.key_is_kept()},
-        props, reason, (given) => {
-            settings = given.settings;
-            chat.system = given.system;
-            api.set_key(given.key);
-            try {
-                store.save_settings(settings);
-                store.save_key(given.key, given.keep);
-                if (chat.messages.length > 0) store.save_chat(chat);
-            } catch (error) {
-                if (!(error instanceof store.StorageFull)) throw error;
-                show_notice("The browser's storage is full or forbidden; the settings last until the page is closed.");
-            }
-            announce("Saved");
-            connect();
-            if (then && !runs.has(chat.id)) then();
-        });
+    const now = {all: settings, own: chat.sampling, system: chat.system || (chat.sampling ? "" : settings.system), key: store.load_key(), keep: store.key_is_kept()};
+    open_settings(by_id("settings"), now, props, reason, (given) => {
+        chat.system = given.system;
+        chat.sampling = given.own ? given.sampling : null;
+        if (!given.own) settings = {system: given.system, ...given.sampling};
+        api.set_key(given.key);
+        try {
+            store.save_settings(settings);
+            store.save_key(given.key, given.keep);
+            if (chat.messages.length > 0) store.save_chat(chat);
+        } catch (error) {
+            if (!(error instanceof store.StorageFull)) throw error;
+            show_notice("The browser's storage is full or forbidden; the settings last until the page is closed.");
+        }
+        show_own();
+        announce("Saved");
+        connect();
+        if (then && !runs.has(chat.id)) then();
+    });
+}
+
+function show_own() {
+    by_id("own").hidden = chat.sampling === null;
 }
 
 const THEMES = ["", "light", "dark"];

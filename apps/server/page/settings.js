@@ -1,74 +1,118 @@
-// The dialog of settings. What is left empty is not sent, so that the server's own value holds.
+// The dialog of settings.
 import {el} from "./dom.js";
-import {FIELDS} from "./store.js";
+import {clean_sampling, FIRST, FURTHER, NUMBERS, parse_extra} from "./sampling.js";
 
-const LABELS = {
-    temperature: ["Temperature", "0 always takes the likeliest token", {min: 0, max: 10, step: "any"}],
-    top_p: ["Top p", "only the likeliest tokens that together have this share", {min: 0, max: 1, step: "any"}],
-    top_k: ["Top k", "only so many of the likeliest tokens; 0 is all", {min: 0, step: 1}],
-    min_p: ["Min p", "only tokens at least this likely, against the likeliest", {min: 0, max: 1, step: "any"}],
-    max_tokens: ["Maximum tokens", "the longest answer; empty is until it ends or the context is full", {min: 1, step: 1}],
-    seed: ["Seed", "the same seed gives the same answer; empty is another each time", {min: 0, step: 1}],
-};
+// Texts that end an answer, one a line; a line break in one is \n.
+const lines_of = (texts) => texts.map((text) => text.replace(/\\/g, "\\\\").replace(/\n/g, "\\n").replace(/\t/g, "\\t")).join("\n");
+const texts_of = (lines) => lines.split("\n").filter(Boolean).map((line) => line.replace(/\\([nt\\])/g, (_, c) => ({n: "\n", t: "\t", "\\": "\\"})[c]));
 
-// Opens it. `now`: {settings, system, key, keep}; `props` of the server or null; `reason`: why the key is asked for, or
-// empty; on_save gets the same object with what was entered.
+function field(name, label, input, hint) {
+    input.id = `set-${name}`;
+    if (hint) input.setAttribute("aria-describedby", `hint-${name}`);
+    return el("div", {class: "field"}, el("label", {for: `set-${name}`}, label), input, hint ? el("p", {class: "hint", id: `hint-${name}`}, hint) : null);
+}
+
+function numbers(names, defaults, inputs) {
+    return el("div", {class: "fields"}, names.map((name) => {
+        const [label, hint, limits] = NUMBERS[name];
+        const shown = Number.isFinite(defaults[name]) ? `server's: ${Number(defaults[name].toPrecision(5))}` : "server's";
+        inputs[name] = el("input", {type: "number", inputmode: "decimal", placeholder: shown, ...limits});
+        return field(name, label, inputs[name], hint);
+    }));
+}
+
+// Throws Error that says what is wrong; the input is then marked.
+function number_of(name, input) {
+    if (input.checkValidity()) return input.value === "" ? null : Number(input.value);
+    input.setAttribute("aria-invalid", "true");
+    input.closest("details")?.setAttribute("open", "");
+    input.focus();
+    const [label, , {min, max, step}] = NUMBERS[name];
+    throw new Error(`${label}: enter ${step === 1 ? "a whole number" : "a number"}` +
+        (max === undefined ? ` of at least ${min}` : ` from ${min} to ${max}`) + ", or leave it empty.");
+}
+
+// Opens it. `now`: {all: {system, ...sampling}, own: the same of this conversation or null, system, key, keep}; `props` of the server or
+// null; `reason`: why the key is asked for, or empty. on_save({system, sampling, own, key, keep}): `own` is whether they are for this
+// conversation alone.
 export function open_settings(dialog, now, props, reason, on_save) {
     const defaults = props?.default_generation_settings?.params ?? {};
     const inputs = {};
-    const rows = FIELDS.map((name) => {
-        const [label, hint, limits] = LABELS[name];
-        const shown = Number.isFinite(defaults[name]) ? `server's: ${Number(defaults[name].toPrecision(5))}` : "server's";
-        inputs[name] = el("input", {id: `set-${name}`, type: "number", inputmode: "decimal", placeholder: shown,
-            "aria-describedby": `hint-${name}`, value: now.settings[name] ?? "", ...limits});
-        return el("div", {class: "field"}, el("label", {for: `set-${name}`}, label), inputs[name],
-            el("p", {class: "hint", id: `hint-${name}`}, hint));
-    });
-    const system = el("textarea", {id: "set-system", rows: "3", value: now.system});
-    const key = el("input", {id: "set-key", type: "password", autocomplete: "off", spellcheck: "false", value: now.key,
-        "aria-describedby": "hint-key"});
+    const own = el("input", {type: "radio", name: "scope", id: "set-own", checked: now.own !== null});
+    const all = el("input", {type: "radio", name: "scope", id: "set-all", checked: now.own === null});
+    const system = el("textarea", {rows: "3", value: now.system});
+    const key = el("input", {type: "password", autocomplete: "off", spellcheck: "false", value: now.key});
     const keep = el("input", {id: "set-keep", type: "checkbox", checked: now.keep});
-    const thinking = el("select", {id: "set-thinking"},
-        el("option", {value: ""}, "as the server is set"), el("option", {value: "on"}, "on"), el("option", {value: "off"}, "off"));
-    thinking.value = now.settings.thinking;
-    const close = () => dialog.close();
+    const thinking = el("select", {}, el("option", {value: ""}, "as the server is set"), el("option", {value: "on"}, "on"), el("option", {value: "off"}, "off"));
+    const stop = el("textarea", {rows: "2", spellcheck: "false"});
+    const samplers = el("input", {type: "text", spellcheck: "false", placeholder: Array.isArray(defaults.samplers) ? defaults.samplers.join(";") : "server's"});
+    const extra = el("textarea", {rows: "3", spellcheck: "false", class: "code-field", placeholder: '{"response_format": {"type": "json_object"}}'});
+    const fault = el("p", {class: "fault", role: "alert"});
+    const first = numbers(FIRST, defaults, inputs), further = numbers(FURTHER, defaults, inputs);
+    const more = el("details", {class: "more"}, el("summary", {}, "Penalties, ends, order and further fields"), further,
+        field("stop", "Stop texts", stop, "Each ends the answer before it; one a line, with \\n for a line break."),
+        field("samplers", "Order of samplers", samplers, "Names between semicolons; one that is not named does not run."),
+        field("extra", "Further fields of requests", extra, "A JSON object, as the API has them; these override the ones above."));
+
+    const fill = (sampling) => {
+        for (const [name, input] of Object.entries(inputs)) input.value = sampling[name] ?? "";
+        thinking.value = sampling.thinking;
+        stop.value = lines_of(sampling.stop);
+        samplers.value = sampling.samplers.join(";");
+        extra.value = sampling.extra;
+        more.open ||= FURTHER.some((name) => sampling[name] !== null) || Boolean(stop.value || samplers.value || extra.value);
+    };
+    fill(now.own ?? now.all);
+    // Back to what all have; in the other direction what is there is the beginning.
+    all.addEventListener("change", () => {
+        fill(now.all);
+        system.value = now.all.system;
+    });
+
+    const read = () => {
+        const sampling = {thinking: thinking.value, stop: texts_of(stop.value), samplers: samplers.value.split(/[;,\s]+/).filter(Boolean), extra: extra.value.trim()};
+        for (const [name, input] of Object.entries(inputs)) sampling[name] = number_of(name, input);
+        try {
+            parse_extra(extra.value);
+        } catch (error) {
+            extra.setAttribute("aria-invalid", "true");
+            more.open = true;
+            extra.focus();
+            throw error;
+        }
+        return clean_sampling(sampling);
+    };
+
+    const access = [field("key", "Key of the server", key, "Needed only if the server was started with --api-key or --api-key-file."),
+        el("div", {class: "check"}, keep, el("label", {for: "set-keep"}, "Keep the key when this tab is closed"))];
     const form = el("form", {novalidate: true, onsubmit: (event) => {
         event.preventDefault();
-        const settings = {...now.settings, system: system.value, thinking: props?.can_think ? thinking.value : now.settings.thinking};
-        for (const name of FIELDS) {
-            const input = inputs[name];
-            if (!input.checkValidity()) {
-                input.setAttribute("aria-invalid", "true");
-                const [label, , limits] = LABELS[name];
-                fault.textContent = `${label}: enter ${limits.step === 1 ? "a whole number" : "a number"}` +
-                    (limits.max === undefined ? ` of at least ${limits.min}` : ` from ${limits.min} to ${limits.max}`) +
-                    ", or leave it empty.";
-                input.focus();
-                return;
-            }
-            settings[name] = input.value === "" ? null : Number(input.value);
+        for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+        let sampling;
+        try {
+            sampling = read();
+        } catch (error) {
+            fault.textContent = error.message;
+            return;
         }
         dialog.close();
-        on_save({settings, system: system.value, key: key.value.trim(), keep: keep.checked});
+        on_save({system: system.value, sampling, own: own.checked, key: key.value.trim(), keep: keep.checked});
     }},
         el("h2", {id: "settings-title"}, "Settings"),
         el("div", {class: "dialog-body"},
             reason ? el("p", {class: "notice", role: "alert"}, reason) : null,
-            el("div", {class: "field"}, el("label", {for: "set-key"}, "Key of the server"), key,
-                el("p", {class: "hint", id: "hint-key"}, "Needed only if the server was started with --api-key or --api-key-file.")),
-            el("div", {class: "check"}, keep, el("label", {for: "set-keep"}, "Keep the key when this tab is closed")),
-            el("div", {class: "field"}, el("label", {for: "set-system"}, "System message"), system,
-                el("p", {class: "hint"}, "Of this conversation and of new ones.")),
-            props?.can_think ? el("div", {class: "field"}, el("label", {for: "set-thinking"}, "Thinking before the answer"), thinking) : null,
-            el("div", {class: "fields"}, ...rows)));
-    const fault = el("p", {class: "fault", role: "alert"});
-    form.append(fault, el("div", {class: "dialog-foot"},
-        el("button", {type: "button", onclick: () => {
-            for (const name of FIELDS) inputs[name].value = "";
-            thinking.value = "";
-        }}, "Server's values"),
-        el("button", {type: "button", onclick: close}, "Cancel"),
-        el("button", {type: "submit", class: "primary"}, "Save")));
+            reason ? access : null,
+            el("fieldset", {class: "scope"}, el("legend", {}, "These are for"),
+                el("div", {class: "check"}, all, el("label", {for: "set-all"}, "all conversations")),
+                el("div", {class: "check"}, own, el("label", {for: "set-own"}, "this conversation alone"))),
+            field("system", "System message", system, "For all: of this conversation and of new ones; others keep theirs."),
+            props?.can_think ? field("thinking", "Thinking before the answer", thinking) : null,
+            first, more, reason ? null : access),
+        fault,
+        el("div", {class: "dialog-foot"},
+            el("button", {type: "button", onclick: () => fill(clean_sampling({}))}, "Server's values"),
+            el("button", {type: "button", onclick: () => dialog.close()}, "Cancel"),
+            el("button", {type: "submit", class: "primary"}, "Save")));
     dialog.replaceChildren(form);
     dialog.showModal();
     (reason ? key : system).focus();

@@ -1,5 +1,6 @@
 // What the browser keeps. Conversations lie in localStorage, each under a key of its own beside an index of all; the key to
 // the server lies in sessionStorage, which ends with the tab, unless the user wants it kept.
+import {clean_sampling} from "./sampling.js";
 
 const INDEX = "tessera.index", CHAT = "tessera.chat.", SETTINGS = "tessera.settings", KEY = "tessera.key", WRAP = "tessera.wrap";
 
@@ -34,7 +35,7 @@ export function new_id() {
     return Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, "0")).join("");
 }
 
-// ---- conversations: {id, title, created, updated, system, messages}
+// ---- conversations: {id, title, named, created, updated, system, sampling: its own or null, messages}
 
 // The newest first: [{id, title, updated}].
 export function list_chats() {
@@ -49,7 +50,7 @@ export function load_chat(id) {
 }
 
 export function new_chat(system = "") {
-    return {id: new_id(), title: "New conversation", named: false, created: Date.now(), updated: Date.now(), system, messages: []};
+    return {id: new_id(), title: "New conversation", named: false, created: Date.now(), updated: Date.now(), system, sampling: null, messages: []};
 }
 
 // The index is read again each time, as other tabs write it too.
@@ -121,6 +122,7 @@ export function clean_chat(value, id) {
         created: number_or(value.created, Date.now()),
         updated: number_or(value.updated, Date.now()),
         system: text_or(value.system),
+        sampling: value.sampling && typeof value.sampling === "object" ? clean_sampling(value.sampling) : null,
         messages: clean_messages(value.messages, 0),
     };
 }
@@ -174,13 +176,10 @@ export function import_chats(text) {
 
 // ---- settings and the key
 
-export const FIELDS = ["temperature", "top_p", "top_k", "min_p", "max_tokens", "seed"];
-
+// {system, ...sampling}: of all conversations that have no settings of their own.
 export function load_settings() {
     const given = read(SETTINGS) ?? {};
-    const settings = {system: text_or(given.system), thinking: ["on", "off"].includes(given.thinking) ? given.thinking : ""};
-    for (const name of FIELDS) settings[name] = Number.isFinite(given[name]) ? given[name] : null;
-    return settings;
+    return {system: text_or(given.system), ...clean_sampling(given)};
 }
 
 export function save_settings(settings) {
