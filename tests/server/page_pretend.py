@@ -52,7 +52,7 @@ class PretendServer:
                         {"id": "cpu0", "name": "Test processor", "memory_bytes": 64 * gib, "weights_bytes": 30 * gib, "cache_bytes": 0, "work_bytes": gib, "mapped_bytes": 8 * gib},
                         {"id": "gpu0", "name": "Test card", "memory_bytes": 24 * gib, "weights_bytes": 12 * gib, "cache_bytes": 6 * gib, "work_bytes": gib, "mapped_bytes": 0}],
                         "layers": [{"layer": 0, "attention": "gpu0", "experts": None}, {"layer": 1, "attention": "gpu0", "experts": None},
-                                   {"layer": 2, "attention": "gpu0", "experts": "cpu0"}]})
+                                   {"layer": 2, "attention": "gpu0", "experts": "cpu0", "weights": {"cpu0": 3 * gib, "gpu0": gib}}]})
                 with pretend.files:  # the headers are those of the last request
                     status, body = pretend.real.request("GET", self.path)
                     kind = pretend.real.headers["Content-Type"]

@@ -341,12 +341,62 @@ class Conversations(WithAServer):
 
     def test_machine(self):
         self.menu("#open-machine")
-        self.wait(lambda: "maximum" in self.one("#machine").text, 10)
+        self.wait(lambda: "Tokens generated" in self.one("#machine").text, 10)
         self.ask()
-        self.wait(lambda: re.search(r"Tokens generated\s+[1-9]", self.one("#machine").text), 10)
+        # At the end the rates stay what they were, and say so.
+        self.wait(lambda: "idle; the last rate" in self.one(".graph:nth-child(1)").text, 10)
+        self.assertRegex(self.one(".graph:nth-child(1) .value").text, r"^[1-9][\d,.]* tokens/s$")
+        self.assertRegex(self.one(".graph:nth-child(1) svg").get_attribute("aria-label"), "^Generated in the last minute: [1-9].*idle")
+        self.assertNotEqual(self.one(".graph:nth-child(1) .line").get_attribute("d"), "")
+        self.assertRegex(self.one("#machine").text, r"Tokens generated\s+[1-9]")
+        self.assertIn("layers 0 to ", self.one("#machine").text)
         self.shoot("machine")
         self.click("#close-machine")
         self.assertFalse(self.one("#machine").is_displayed())
+
+    def test_settings_of_one_conversation(self):
+        self.menu("#open-settings")
+        self.click("#set-own")
+        self.click(".more summary")
+        fault = self.one("#settings .fault")
+        for field, text, said in (("temperature", "11", "Temperature: enter a number from 0 to 10"), ("extra", "{", "this is not JSON"),
+                                  ("extra", "[1]", "enter an object"), ("extra", '{"messages": []}', "messages is set by the page")):
+            self.one(f"#set-{field}").clear()
+            self.one(f"#set-{field}").send_keys(text)
+            self.click("#settings button[type=submit]")
+            self.assertIn(said, fault.text)
+            self.assertEqual(self.browser.switch_to.active_element.get_attribute("id"), f"set-{field}")
+            self.assertEqual(self.one(f"#set-{field}").get_attribute("aria-invalid"), "true")
+            self.one(f"#set-{field}").clear()
+        self.one("#set-stop").send_keys(" six\n\\nend")
+        self.one("#set-extra").send_keys('{"logit_bias": {}, "max_tokens": 50}')
+        self.one("#set-max_tokens").send_keys("4")
+        self.click("#settings button[type=submit]")
+        self.assertTrue(self.one("#own").is_displayed())
+        # The further fields override the others.
+        self.assertEqual(self.ask(), "un, deux, trois, quatre, cinq,")
+        self.browser.refresh()
+        self.wait(lambda: self.one("#own").is_displayed() and self.one("#model").text)
+        self.menu("#open-settings")
+        self.assertTrue(self.one("#set-own").is_selected())
+        self.assertEqual(self.one("#set-stop").get_attribute("value"), " six\n\\nend")
+        self.assertTrue(self.one(".more").get_attribute("open"))
+        self.click("#set-all")
+        self.assertEqual([self.one(f"#set-{name}").get_attribute("value") for name in ("stop", "extra", "max_tokens")], ["", "", ""])
+        self.browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+        # Others have those of all.
+        self.click("#new-chat")
+        self.assertFalse(self.one("#own").is_displayed())
+        self.assertEqual(self.ask(), ANSWER)
+        fields = self.browser.execute_async_script("""
+            const [done] = arguments;
+            import('./sampling.js').then(({clean_sampling, request_fields}) => done([
+                request_fields(clean_sampling(null), true),
+                request_fields(clean_sampling({temperature: '1', top_k: 5, stop: ['a', 3, ''], samplers: 'x', extra: '{"n": 2}', thinking: 'on'}), true),
+                request_fields(clean_sampling({frequency_penalty: -1, samplers: ['top_k'], thinking: 'off', extra: '{"frequency_penalty": 1}'}), false),
+            ])).catch((error) => done(String(error)));""")
+        self.assertEqual(fields, [{}, {"top_k": 5, "stop": ["a"], "chat_template_kwargs": {"enable_thinking": True}},
+                                  {"frequency_penalty": 1, "samplers": ["top_k"]}])
 
     def test_context_that_is_full_is_explained(self):
         self.send_long("word " * 20000)
@@ -496,7 +546,12 @@ class Errors(Page):
             server.state = "ready"
             self.menu("#open-machine")
             self.wait(lambda: "Test card" in self.one("#machine").text)
-            self.assertIn("0–1", self.one(".layers").text)
+            self.assertIn("0–1", self.one(".layers").get_attribute("textContent"))
+            # Three devices of attention, and the weights of a layer on two.
+            self.assertEqual(len(self.all(".plan rect")), 5)
+            self.assertIn("experts on cpu0\n3 GiB on cpu0\n1 GiB on gpu0", self.one(".plan g:last-child title").get_attribute("textContent"))
+            heights = [float(rect.get_attribute("height")) for rect in self.all(".plan g:last-child rect")]
+            self.assertAlmostEqual(heights[1], 3 * heights[2], places=1)
             self.shoot("machine-devices")
 
 

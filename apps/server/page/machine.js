@@ -1,8 +1,9 @@
 // The view of the machine: rates, requests and pages from /metrics, devices and what lies on each from /tessera/machine.
 import {get_json, get_text} from "./api.js";
-import {bytes_text, el, number_text, svg} from "./dom.js";
+import {Chart} from "./chart.js";
+import {bytes_text, el, number_text} from "./dom.js";
+import {colour_of, plan_element, swatch} from "./plan_view.js";
 
-const SAMPLES = 60;
 const PARTS = [["weights_bytes", "weights"], ["cache_bytes", "cache"], ["work_bytes", "work"], ["mapped_bytes", "mapped from the file"]];
 
 // {name: value} of Prometheus' text format; names without the prefix "tessera_", samples with labels left out.
@@ -15,46 +16,7 @@ export function parse_metrics(text) {
     return values;
 }
 
-// "0-3, 5"
-export function ranges_text(numbers) {
-    const parts = [];
-    for (let i = 0; i < numbers.length;) {
-        let j = i;
-        while (j + 1 < numbers.length && numbers[j + 1] === numbers[j] + 1) ++j;
-        parts.push(j > i ? `${numbers[i]}\u2013${numbers[j]}` : String(numbers[i]));
-        i = j + 1;
-    }
-    return parts.join(", ");
-}
-
-class Graph {
-    constructor(label, unit, digits = 1) {
-        this.samples = [];
-        this.unit = unit;
-        this.digits = digits;
-        this.value = el("span", {class: "value"}, "\u2013");
-        this.line = svg("polyline", {class: "line", points: ""});
-        this.area = svg("polygon", {class: "area", points: ""});
-        this.top = el("span", {class: "hint"});
-        this.element = el("div", {class: "graph"}, el("div", {class: "graph-head"}, el("span", {}, label), this.value),
-            svg("svg", {viewBox: "0 0 120 32", preserveAspectRatio: "none", "aria-hidden": "true"}, this.area, this.line), this.top);
-    }
-
-    push(value) {
-        this.samples.push(value);
-        if (this.samples.length > SAMPLES) this.samples.shift();
-        const top = Math.max(...this.samples);
-        const points = this.samples.map((sample, i) =>
-            `${(120 * (SAMPLES - this.samples.length + i) / (SAMPLES - 1)).toFixed(1)},${(31 - 30 * (top > 0 ? sample / top : 0)).toFixed(1)}`);
-        this.line.setAttribute("points", points.join(" "));
-        const first = points[0].split(",")[0];
-        this.area.setAttribute("points", `${first},32 ${points.join(" ")} 120,32`);
-        this.value.textContent = `${number_text(value, this.digits)} ${this.unit}`;
-        this.top.textContent = `maximum ${number_text(top, this.digits)}`;
-    }
-}
-
-function device_element(device) {
+function device_element(device, devices) {
     const used = PARTS.reduce((sum, [name]) => sum + (device[name] ?? 0), 0);
     const whole = Math.max(device.memory_bytes ?? 0, used, 1);
     const bar = el("div", {class: "bar", "aria-hidden": "true"});
@@ -67,26 +29,15 @@ function device_element(device) {
         bar.append(part);
         legend.append(el("li", {}, el("span", {class: `swatch part-${i}`, "aria-hidden": "true"}), `${label} ${bytes_text(bytes)}`));
     });
-    return el("section", {class: "device"}, el("h4", {}, device.name || device.id),
+    return el("section", {class: `device ${colour_of(devices, device.id)}`}, el("h4", {}, swatch(devices, device.id), device.name || device.id),
         el("p", {class: "hint"}, device.memory_bytes > 0
             ? `${device.id}: ${bytes_text(used)} of ${bytes_text(device.memory_bytes)}` : `${device.id}: ${bytes_text(used)}`),
         bar, legend);
 }
 
-function layers_table(layers) {
-    // Layers with the same devices make one row.
-    const groups = new Map();
-    for (const layer of layers) {
-        const key = JSON.stringify([layer.attention ?? "", layer.experts ?? ""]);
-        groups.set(key, [...(groups.get(key) ?? []), layer.layer]);
-    }
-    return el("table", {class: "layers"},
-        el("thead", {}, el("tr", {}, ...["Layers", "Attention on", "Experts on"].map((name) => el("th", {scope: "col"}, name)))),
-        el("tbody", {}, ...[...groups].map(([key, numbers]) => {
-            const [attention, experts] = JSON.parse(key);
-            return el("tr", {}, el("td", {}, ranges_text(numbers.sort((a, b) => a - b))), el("td", {}, attention || "\u2013"),
-                el("td", {}, experts || "none"));
-        })));
+// Tokens in the time in which the engine worked: a second that is idle in part is no slower, and one without any has no rate.
+export function rate_of(tokens, worked, passed) {
+    return tokens > 0 ? tokens / (worked > 0 ? Math.min(worked, passed) : passed) : null;
 }
 
 export class MachineView {
@@ -100,10 +51,10 @@ export class MachineView {
         this.close();
         this.before = null;
         this.fault = el("p", {class: "notice", hidden: true});
-        this.generated = new Graph("Generated", "tokens/s");
-        this.prompts = new Graph("Prompts", "tokens/s", 0);
-        this.busy = new Graph("Engine at work", "%", 0);
-        this.pages = new Graph("Pages in use", "%", 0);
+        this.generated = new Chart("Generated", "tokens/s");
+        this.prompts = new Chart("Prompts", "tokens/s", 0);
+        this.busy = new Chart("Engine at work", "%", 0, 100);
+        this.pages = new Chart("Pages in use", "%", 0, 100);
         this.facts = el("dl", {class: "facts"});
         this.devices = el("div", {}, el("p", {class: "hint"}, "Being asked."));
         this.element.replaceChildren(this.fault, el("h3", {}, "Rates of the last minute"),
@@ -142,11 +93,13 @@ export class MachineView {
     show(values, now) {
         const before = this.before;
         this.before = {values, now};
-        const rate = (name) => Math.max(0, (values[name] - before.values[name]) / (now - before.now)) || 0;
+        // A server that was started anew counts from 0.
+        const more = (name) => Math.max(0, values[name] - before.values[name]) || 0;
         if (before && now > before.now) {
-            this.generated.push(rate("generated_tokens_total"));
-            this.prompts.push(rate("prompt_tokens_total"));
-            this.busy.push(Math.min(100, 100 * rate("busy_seconds_total")));
+            const passed = now - before.now, busy = more("busy_seconds_total");
+            this.generated.push(rate_of(more("generated_tokens_total"), busy, passed));
+            this.prompts.push(rate_of(more("prompt_tokens_total"), more("prompt_seconds_total"), passed));
+            this.busy.push(Math.min(100, 100 * busy / passed));
         }
         if (values.cache_usage_ratio !== undefined) this.pages.push(100 * values.cache_usage_ratio);
         const facts = [
@@ -177,8 +130,7 @@ export class MachineView {
             if (opened !== this.opened) return;
             const devices = Array.isArray(machine.devices) ? machine.devices : [];
             const layers = Array.isArray(machine.layers) ? machine.layers : [];
-            this.devices.replaceChildren(...devices.map(device_element),
-                ...(layers.length > 0 ? [el("div", {class: "table", tabindex: "0", role: "group", "aria-label": "Layers"}, layers_table(layers))] : []));
+            this.devices.replaceChildren(...devices.map((device) => device_element(device, devices)), plan_element(layers, devices) ?? "");
         } catch (error) {
             if (opened !== this.opened) return;
             this.unknown = error.code === "loading";
