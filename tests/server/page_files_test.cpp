@@ -43,6 +43,16 @@ TEST(PageFiles, AreTheFilesOfTheSource) {
     EXPECT_EQ(find("/style.css")->type, "text/css; charset=utf-8");
 }
 
+// Else a browser asks for one module after another.
+TEST(PageFiles, AllModulesAreAskedForAtOnce) {
+    const std::string_view index = find("/")->body;
+    for (const PageFile& file : page_files()) {
+        if (!file.path.ends_with(".js")) continue;
+        EXPECT_NE(index.find(std::string("\"").append(file.path.substr(1)).append("\"")), std::string_view::npos)
+            << file.path;
+    }
+}
+
 TEST(PageFiles, HeadersKeepThePageToItself) {
     for (const PageFile& file : page_files()) {
         const HttpResponse response = page_response(file, {});

@@ -244,7 +244,9 @@ function show_error(error) {
         if (partial) view.actions.regenerate();
         else answer();
     }];
-    const buttons = partial ? [["Continue", view.actions.go_on], again] : [again];
+    // An answer that had ended stands here if the one that failed was to be another version of it.
+    const ended = ["stop", "tool_calls"].includes(view.message.finish);
+    const buttons = partial && !ended ? [["Continue", view.actions.go_on], again] : [again];
     const other = [["New conversation", () => open_chat(null)]];
     const words = {
         401: ["The server asks for a key.", "Enter it in the settings; whoever runs the server has it.", [["Enter the key", () => ask_for_key(again[1])]]],
