@@ -5,6 +5,7 @@
 #include "apps/server/service_manager.hpp"
 #include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
+#include "core/setup/draft_model.hpp"
 #include "core/setup/drafts.hpp"
 #include "core/setup/earlier_runs.hpp"
 
@@ -34,8 +35,8 @@ std::optional<session::Pooling> pooling_of(const ServerSettings& settings, const
 }
 
 // Throws Error(TSR_CANCELLED) soon after `stopping` has become true.
-std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model, const Machine& machine,
-                                  ModelHost& host, const std::atomic<bool>& stopping, const LineSink& say) {
+std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model, Machine& machine, ModelHost& host,
+                                  const std::atomic<bool>& stopping, const LineSink& say) {
     auto served = std::make_shared<ServedModel>();
     served->name = model_name(options.server, model);
     served->path = model.path.string();
@@ -61,13 +62,16 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     engine.context = options.model.context.value_or(0);
     make_room(options.model.drafts, engine);
     if (options.model.context == 0u) engine.context = read_model_info(model.file, machine.registry).context;
-    served->engine = load_engine(
-        std::move(model), machine, engine, !options.context_given, TSR_PAGE_TOKENS, options.model.common.verbose,
-        [&](const Notice& notice) { say(worded(notice)); },
-        [&](uint64_t done, uint64_t total) {
-            if (stopping) fail(TSR_CANCELLED, "a signal ended loading");
-            host.progress(done, total);
-        });
+    const NoticeSink notify = [&](const Notice& notice) { say(worded(notice)); };
+    auto draft_model = load_draft_model(options.model, machine, *served->tokenizer, {engine.sequences, engine.context},
+                                        notify, [&](uint64_t, uint64_t) {
+                                            if (stopping) fail(TSR_CANCELLED, "a signal ended loading");
+                                        });
+    served->engine = load_engine(std::move(model), machine, engine, !options.context_given, TSR_PAGE_TOKENS,
+                                 options.model.common.verbose, notify, [&](uint64_t done, uint64_t total) {
+                                     if (stopping) fail(TSR_CANCELLED, "a signal ended loading");
+                                     host.progress(done, total);
+                                 });
     served->context = served->engine->context();
     const uint32_t most = served->engine->sequence_tokens(), made_for = served->engine->info().context;
     served->request_context = std::min(most, options.server.request_context.value_or(made_for ? made_for : most));
@@ -75,7 +79,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     service.generator.chunk_rows = options.chunk_rows;
     service.generator.chunk_seconds = options.chunk_seconds;
     service.generator.target_step_seconds = options.server.target_step_seconds;
-    service.generator.drafts = make_drafts(options.model.drafts);
+    service.generator.drafts = make_drafts(options.model.drafts, std::move(draft_model));
     if (options.model.drafts.any())
         served->draft_tokens = std::min(options.model.drafts.most, served->engine->rows_as_single() - 1);
     if (const auto notice = draft_notice(options.model.drafts, *served->engine)) say(worded(*notice));
@@ -94,7 +98,7 @@ std::string url(const ServerSettings& settings, uint16_t port) {
 
 }  // namespace
 
-void serve(const ServeOptions& options, OpenedModel model, const Machine& machine, const LineSink& say) {
+void serve(const ServeOptions& options, OpenedModel model, Machine& machine, const LineSink& say) {
     const auto start = std::chrono::steady_clock::now();
     ModelHost host;
     const std::string name = model_name(options.server, model);

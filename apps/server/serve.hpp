@@ -18,6 +18,6 @@ struct ServeOptions {
 
 // Listens, loads, answers; returns after SIGTERM or SIGINT when all requests have ended. `say` is given each line of a
 // report. Throws what Server and load_engine throw.
-void serve(const ServeOptions& options, OpenedModel model, const Machine& machine, const LineSink& say);
+void serve(const ServeOptions& options, OpenedModel model, Machine& machine, const LineSink& say);
 
 }  // namespace tessera::server

@@ -187,7 +187,7 @@ int chat_command(Arguments& arguments) {
     if (settings.parallel > 1) arguments.remark("--parallel: a conversation is one sequence");
     if (settings.chat == false)
         throw UsageError("--raw: a conversation needs a template; 'tessera run' completes raw text");
-    const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
+    Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
     for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
     const auto tokenizer = make_tokenizer(model.file);
@@ -206,9 +206,10 @@ int chat_command(Arguments& arguments) {
     EngineOptions options = settings.engine;
     options.context = wish.all;
     make_room(settings.drafts, options);
+    auto draft_model = load_draft_model(settings, machine, *tokenizer, {1, wish.all});
     const auto engine = load_engine(std::move(model), machine, options, !settings.context, 1, settings.common.verbose);
 
-    session::Generator generator(*engine, *tokenizer, generator_options(settings, *engine));
+    session::Generator generator(*engine, *tokenizer, generator_options(settings, *engine, std::move(draft_model)));
     Conversation conversation(generator, *engine, writer, *tokenizer, settings, sampling,
                               std::min(wish.requests[0], engine->context()));
     InterruptScope interrupt;

@@ -6,6 +6,7 @@
 #include "apps/wording/wording.hpp"
 #include "core/base/text.hpp"
 #include "core/plan/fit.hpp"
+#include "core/setup/draft_model.hpp"
 #include "core/setup/drafts.hpp"
 #include "core/setup/earlier_runs.hpp"
 #include "core/setup/machine.hpp"
@@ -23,7 +24,7 @@ int plan_command(Arguments& arguments) {
     if (const std::string line = idle_in_plan(arguments); !line.empty()) arguments.remark(line);
     const std::optional<std::filesystem::path> rig = read_rig(arguments);
     try_plugins_in_children(TriedFirst::kUnknown, rig);
-    const Machine machine(settings.common, rig, asked_threads(settings.engine), settings.engine.numa);
+    Machine machine(settings.common, rig, asked_threads(settings.engine), settings.engine.numa);
     const OpenedModel model = open_model(settings.common);
     for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
     EngineOptions& options = settings.engine;
@@ -32,6 +33,8 @@ int plan_command(Arguments& arguments) {
     make_room(settings.drafts, options);
     if (settings.context == 0u) options.context = read_model_info(model.file, machine.registry).context;
 
+    for (const std::string& line : plan_draft_model(settings, machine, {options.sequences, options.context}, rig))
+        arguments.remark(line);
     for (const std::string& line : arguments.remarks()) say(line);
     PlanReport report{model.path.string(), rig ? rig->string() : "",
                       measure(model.file), plan_model(model.file, machine.registry, machine.hardware, options),

@@ -126,7 +126,7 @@ bool needs_template(Arguments& arguments, bool bundled) {
 int run_command(Arguments& arguments) {
     ModelSettings settings = read_model_settings(arguments);
     const std::vector<std::string> prompts = read_prompts(settings);
-    const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
+    Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
     for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
     const bool bundled = model.bundled;
@@ -198,10 +198,11 @@ int run_command(Arguments& arguments) {
     options.context = wish.all;
     make_room(settings.drafts, options);
     const size_t longest = *std::ranges::max_element(lengths);
+    auto draft_model = load_draft_model(settings, machine, *tokenizer, {at_once, wish.all});
     const auto engine = load_engine(std::move(model), machine, options, !settings.context,
                                     static_cast<uint32_t>(longest) + 1, settings.common.verbose);
 
-    session::Generator generator(*engine, *tokenizer, generator_options(settings, *engine));
+    session::Generator generator(*engine, *tokenizer, generator_options(settings, *engine, std::move(draft_model)));
     const InterruptScope interrupt;
     for (Request& request : requests) generator.add(std::move(request));
     PromptProgress progress(generator, std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}),

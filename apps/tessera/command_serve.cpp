@@ -42,7 +42,7 @@ int serve_command(Arguments& arguments) {
     // Who asks for a size gets it everywhere.
     options.chunk_seconds = arguments.has("ubatch-size") ? 0 : kLongChunk;
     options.context_given = options.model.context.has_value();
-    const Machine machine(options.model.common, {}, asked_threads(options.model.engine), options.model.engine.numa);
+    Machine machine(options.model.common, {}, asked_threads(options.model.engine), options.model.engine.numa);
     OpenedModel model = open_model(options.model.common);
     if (!options.context_given) {
         const uint32_t made_for = read_model_info(model.file, machine.registry).context;

@@ -70,10 +70,18 @@ void set_draft_types(DraftSettings& drafts, std::string_view text) {
     for (const std::string& type : split(text, ',')) {
         if (type == "ngram" || type.starts_with("ngram-") || type == "suffix") {
             drafts.repeat = true;
-        } else if (type != "none") {
-            throw WrongValue("none or ngram");
+        } else if (type != "none" && type != "draft" && type != "draft-simple") {
+            throw WrongValue("none, ngram, or draft, which -md asks for anyway");
         }
     }
+}
+
+void keep_draft_experts(DraftSettings& drafts, std::string_view) {
+    drafts.cpu_expert_layers = -1;
+}
+
+void add_draft_rules(DraftSettings& drafts, std::string_view text) {
+    for (TensorRule& rule : parse_tensor_rules(text)) drafts.rules.push_back(std::move(rule));
 }
 
 void limit_rows(EngineOptions& engine, std::string_view text) {

@@ -28,6 +28,8 @@ void add_bias(session::SamplingParameters& sampling, std::string_view text);
 void set_draft_types(DraftSettings& drafts, std::string_view text);
 
 void limit_rows(EngineOptions& engine, std::string_view text);
+void keep_draft_experts(DraftSettings& drafts, std::string_view text);
+void add_draft_rules(DraftSettings& drafts, std::string_view text);
 uint32_t parse_threads(std::string_view text);
 uint64_t parse_scratch(std::string_view mebibytes);
 // "6,0.4"; "-1,0": no expert is left out.

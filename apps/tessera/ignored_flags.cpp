@@ -4,8 +4,9 @@
 namespace tessera::app {
 namespace {
 
-constexpr std::string_view kNoDraft =
-    "drafts change the speed of a text, not the text; those that are made repeat it (--spec-type ngram)";
+constexpr std::string_view kDraftsElsewhere = "drafts are made for answers alone";
+constexpr std::string_view kDraftDetail =
+    "drafts change how fast answers come, not what they are; their lengths follow from measured times";
 constexpr std::string_view kPlainLog = "messages are plain lines";
 constexpr std::string_view kOneCache = "all sequences share the pages of one cache";
 constexpr std::string_view kTuning = "a way of computing in other programs; Tessera decides by its own plan";
@@ -59,29 +60,29 @@ constexpr Flag kIgnoredFlags[] = {
             "-ctxcp --ctx-checkpoints --swa-checkpoints -cms --checkpoint-min-step -ctx-ckpt -ctx-ckpt-i --ctx-checkpoints-interval "
             "-ctx-ckpt-t --ctx-checkpoints-tolerance -ctx-ckpt-e --ctx-checkpoints-eviction", Takes::kValue, kCheckpoints).from("LLAMA_ARG_CHECKPOINT_MIN_SPACING_NT=--checkpoint-min-step"),
     // Drafts
-    ignored("model-draft",
-            "-md --model-draft --spec-draft-model --draft-params --draft-p-min "
-            "--spec-draft-p-min --draft-p-split --spec-draft-p-split --spec-stage "
-            "-td --threads-draft --spec-draft-threads -tbd --threads-batch-draft --spec-draft-threads-batch -devd "
-            "--device-draft --spec-draft-device -ngld --gpu-layers-draft --n-gpu-layers-draft --spec-draft-ngl -ctkd "
-            "--cache-type-k-draft --spec-draft-type-k -ctvd --cache-type-v-draft --spec-draft-type-v -cd --ctx-size-draft "
+    ignored("drafts-elsewhere",
+            "--spec-type --draft-max --draft-n --draft --spec-draft-n-max --draft-min --draft-n-min --spec-draft-n-min --draft-p-min "
+            "--spec-draft-p-min -md --model-draft --spec-draft-model -cd --ctx-size-draft -td --threads-draft --spec-draft-threads -tbd "
+            "--threads-batch-draft --spec-draft-threads-batch -ctkd --cache-type-k-draft --spec-draft-type-k -ctvd "
+            "--cache-type-v-draft --spec-draft-type-v -ngld --gpu-layers-draft --n-gpu-layers-draft --spec-draft-ngl -devd "
+            "--device-draft --spec-draft-device -otd --override-tensor-draft --spec-draft-override-tensor -ncmoed "
+            "--n-cpu-moe-draft --spec-draft-n-cpu-moe --spec-draft-ncmoe", Takes::kValue, kDraftsElsewhere, kEngine & ~kGenerate),
+    ignored("draft-cpu-moe-elsewhere", "-cmoed --cpu-moe-draft --spec-draft-cpu-moe", Takes::kNothing, kDraftsElsewhere, kEngine & ~kGenerate),
+    ignored("draft-details",
+            "--draft-params --draft-p-split --spec-draft-p-split --spec-stage "
             "-Cd --cpu-mask-draft --spec-draft-cpu-mask -Crd --cpu-range-draft --spec-draft-cpu-range --cpu-strict-draft "
             "--spec-draft-cpu-strict --prio-draft --spec-draft-prio --poll-draft --spec-draft-poll -Cbd --cpu-mask-batch-draft "
             "--spec-draft-cpu-mask-batch -Crbd --cpu-range-batch-draft --cpu-strict-batch-draft --spec-draft-cpu-strict-batch --prio-batch-draft "
-            "--spec-draft-prio-batch --poll-batch-draft --spec-draft-poll-batch -otd --override-tensor-draft "
-            "--spec-draft-override-tensor -ncmoed --n-cpu-moe-draft --spec-draft-n-cpu-moe --spec-draft-ncmoe --spec-draft-sampling "
+            "--spec-draft-prio-batch --poll-batch-draft --spec-draft-poll-batch --spec-draft-sampling "
             "--spec-replace --spec-ckpt-mode --spec-ngram-mod-n-min --spec-ngram-mod-n-max --spec-ngram-mod-n-match "
             "--spec-ngram-simple-size-n --spec-ngram-simple-size-m --spec-ngram-simple-min-hits --spec-ngram-map-k-size-n "
             "--spec-ngram-map-k-size-m --spec-ngram-map-k-min-hits --spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m "
             "--spec-ngram-map-k4v-min-hits --spec-ngram-size-n --spec-ngram-size-m --spec-ngram-min-hits --suffix-pattern-len "
             "--suffix-max-depth --suffix-corpus -lcs --lookup-cache-static -lcd --lookup-cache-dynamic -mtprot "
-            "--mtp-requantize-output-tensor", Takes::kValue, kNoDraft).from("LLAMA_ARG_SPEC_DRAFT_CACHE_TYPE_K=--spec-draft-type-k LLAMA_ARG_SPEC_DRAFT_CACHE_TYPE_V=--spec-draft-type-v"),
-    ignored("drafts-elsewhere",
-            "--spec-type --draft-max --draft-n --draft --spec-draft-n-max --draft-min --draft-n-min --spec-draft-n-min", Takes::kValue,
-            "drafts are made for answers alone", kEngine & ~kGenerate),
-    ignored("spec-default",
-            "--spec-default --spec-autotune --recurrent-ckpt-mode -mtp --multi-token-prediction -no-mtp --no-multi-token-prediction -cmoed "
-            "--cpu-moe-draft --spec-draft-cpu-moe --spec-draft-backend-sampling --no-spec-draft-backend-sampling", Takes::kNothing, kNoDraft),
+            "--mtp-requantize-output-tensor", Takes::kValue, kDraftDetail),
+    ignored("draft-switches",
+            "--spec-default --spec-autotune --recurrent-ckpt-mode -mtp --multi-token-prediction -no-mtp --no-multi-token-prediction "
+            "--spec-draft-backend-sampling --no-spec-draft-backend-sampling", Takes::kNothing, kDraftDetail),
     // Text that is read and printed
     ignored("no-display-prompt", "--no-display-prompt", Takes::kNothing, "only the completion is ever printed"),
     ignored("color", "-co --color", Takes::kSwitch, "output is never coloured"),

@@ -19,10 +19,19 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
         [&](uint64_t done, uint64_t total) { bar.update(done, total); });
 }
 
-session::GeneratorOptions generator_options(const ModelSettings& settings, const Engine& engine) {
+std::shared_ptr<session::DraftSource> load_draft_model(const ModelSettings& settings, Machine& machine,
+                                                       const text::Tokenizer& tokenizer, DraftUse use) {
+    ProgressBar bar("loading the draft model");
+    return tessera::load_draft_model(
+        settings, machine, tokenizer, use, [](const Notice& notice) { say(worded(notice)); },
+        [&](uint64_t done, uint64_t total) { bar.update(done, total); });
+}
+
+session::GeneratorOptions generator_options(const ModelSettings& settings, const Engine& engine,
+                                            std::shared_ptr<session::DraftSource> draft_model) {
     if (const auto notice = draft_notice(settings.drafts, engine)) say(worded(*notice));
     session::GeneratorOptions options;
-    options.drafts = make_drafts(settings.drafts);
+    options.drafts = make_drafts(settings.drafts, std::move(draft_model));
     return options;
 }
 

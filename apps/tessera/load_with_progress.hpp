@@ -3,6 +3,7 @@
 
 #include "apps/tessera/read_settings.hpp"
 #include "core/session/generator_options.hpp"
+#include "core/setup/draft_model.hpp"
 #include "core/setup/drafts.hpp"
 #include "core/setup/loading.hpp"
 
@@ -14,8 +15,13 @@ namespace tessera::app {
 std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
                                     uint32_t minimum, bool verbose);
 
+// tessera::load_draft_model with a progress bar.
+std::shared_ptr<session::DraftSource> load_draft_model(const ModelSettings& settings, Machine& machine,
+                                                       const text::Tokenizer& tokenizer, DraftUse use);
+
 // With the drafts that the settings ask for; says where they may change answers.
-session::GeneratorOptions generator_options(const ModelSettings& settings, const Engine& engine);
+session::GeneratorOptions generator_options(const ModelSettings& settings, const Engine& engine,
+                                            std::shared_ptr<session::DraftSource> draft_model);
 
 // Prompt and generation in tokens per second, and the time spent on packing.
 void say_timings(const session::GenerationTimings& timings, const PackingProgress& packing);

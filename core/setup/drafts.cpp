@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace tessera {
 
@@ -13,11 +14,12 @@ void make_room(const DraftSettings& drafts, EngineOptions& options) {
             options.sequences + std::max(std::min(drafts.most, session::kMostDrafted), options.sequences);
 }
 
-session::DraftOptions make_drafts(const DraftSettings& drafts) {
+session::DraftOptions make_drafts(const DraftSettings& drafts, std::shared_ptr<session::DraftSource> model) {
     session::DraftOptions options;
     options.most = drafts.most;
     options.least = drafts.least;
     if (drafts.repeat) options.sources.push_back(std::make_shared<session::NgramDrafts>());
+    if (model) options.sources.push_back(std::move(model));
     return options;
 }
 

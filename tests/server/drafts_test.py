@@ -1,6 +1,8 @@
 """Drafts: the same answers in fewer steps, as timings, metrics and requests have them."""
 
 import concurrent.futures
+import glob
+import os
 import unittest
 
 import running_server
@@ -59,6 +61,23 @@ class Drafts(unittest.TestCase):
                                                                 "speculative.n_max": value})
             self.assertEqual(status, 400, value)
             self.assertIn("speculative.n_max", answer["error"]["message"])
+
+
+# Whether any is made depends on how long steps take.
+class ModelDrafts(unittest.TestCase):
+    def test_answers_are_the_same(self):
+        model = glob.glob(os.path.join(os.path.dirname(__file__), "..", "..", "models", "demo-*.gguf"))[0]
+        with RunningServer("-md", model, "--temp", "0", "--draft-max", "4") as server:
+            texts = ["Count from 1 to 10 in German.", "Say hello 9 times.", "What is 3 plus 4?"]
+            ask = lambda text, **fields: server.request("POST", CHAT, {
+                "messages": [{"role": "user", "content": text}], "max_tokens": 40, "cache_prompt": False, **fields})[1]
+            alone = [ask(text, **{"speculative.n_max": 0}) for text in texts]
+            self.assertEqual(server.request("GET", "/props")[1]["speculative"], {"n_max": 4})
+            for _ in range(3):
+                with concurrent.futures.ThreadPoolExecutor(3) as pool:
+                    found = list(pool.map(ask, texts))
+                for answer, wanted in zip(found, alone):
+                    self.assertEqual(answer["choices"], wanted["choices"])
 
 
 if __name__ == "__main__":

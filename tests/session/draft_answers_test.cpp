@@ -1,5 +1,6 @@
 // With drafts answers are, token by token, what they are without them.
 #include "core/base/error.hpp"
+#include "core/session/drafts/model_drafts.hpp"
 #include "core/session/drafts/ngram_drafts.hpp"
 #include "core/session/generate.hpp"
 #include "core/text/vocabulary_from_gguf.hpp"
@@ -305,6 +306,113 @@ TEST_F(Drafts, OfAWindow) {
         GeneratorCounters counters;
         expect_same(ask(with(told(wanted, share), 15), asked, &counters), wanted, "a window");
         EXPECT_GT(counters.accepted_tokens, 100u);
+    }
+}
+
+class ModelDraftsTest : public Drafts {
+  protected:
+    // The same model, or, with fewer experts, one that often goes on otherwise.
+    void load_draft(bool same, uint32_t context, double least = 0) {
+        EngineOptions options;
+        options.context = context;
+        options.rows = 64;
+        options.sequences = 4;
+        if (!same) options.experts = {1, 1.0f};
+        auto loaded = std::make_shared<test::LoadedModel>(TSR_TEST_MODEL, options, test::plugins_without({}));
+        drafts_ = std::make_shared<ModelDrafts>(std::move(loaded->engine), tokenizer_->size(), least);
+        // What the engine needs outlives it.
+        held_ = std::move(loaded);
+    }
+    void TearDown() override { drafts_.reset(); }
+
+    std::shared_ptr<test::LoadedModel> held_;
+    std::shared_ptr<ModelDrafts> drafts_;
+};
+
+TEST_F(ModelDraftsTest, ChangeNoText) {
+    std::vector<Asked> asked;
+    for (int i = 0; i < 2; ++i) {
+        for (Asked& one : questions()) asked.push_back(std::move(one));
+    }
+    for (size_t i = 6; i < asked.size(); ++i) {
+        asked[i].change = [i](Request& r) {
+            r.sampling.temperature = 1;
+            r.sampling.seed = i;
+        };
+    }
+    const std::vector<Found> wanted = ask(with(nullptr), asked);
+    for (const bool same : {true, false}) {
+        for (const uint32_t context : {1024u, 128u}) {
+            load_draft(same, context);
+            GeneratorCounters counters;
+            expect_same(ask(with(drafts_), asked, &counters), wanted, "a model");
+            EXPECT_GT(counters.accepted_tokens, same && context > 200 ? 100u : 10u) << same << " " << context;
+            EXPECT_LT(counters.accepted_tokens, counters.drafted_tokens);
+            drafts_.reset();
+        }
+    }
+}
+
+TEST_F(ModelDraftsTest, AreWhatTheModelItselfSays) {
+    load_draft(true, 1024);
+    std::vector<Asked> asked = questions();
+    GeneratorCounters counters;
+    const std::vector<Found> wanted = ask(with(nullptr), asked);
+    const std::vector<Found> found = ask(with(drafts_), asked, &counters);
+    expect_same(found, wanted, "the same model");
+    // All but what was drafted behind ends.
+    EXPECT_GE(counters.accepted_tokens + 8 * asked.size(), counters.drafted_tokens);
+    // Conversations go on from what is there.
+    const uint64_t computed = drafts_->computed_tokens();
+    for (size_t i = 0; i < asked.size(); ++i) {
+        asked[i].prompt = found[i].answer.tokens;
+        const std::vector<Token> more = question("And 2 plus 2?").prompt;
+        asked[i].prompt.insert(asked[i].prompt.end(), more.begin(), more.end());
+    }
+    const std::vector<Found> next = ask(with(nullptr), asked);
+    expect_same(ask(with(drafts_), asked), next, "what goes on");
+    uint64_t prompts = 0;
+    for (const Found& one : next) prompts += one.answer.prompt_tokens;
+    EXPECT_LT(drafts_->computed_tokens() - computed, prompts + 40 * asked.size());
+    // With sources in turn the first is asked first.
+    GeneratorOptions both = with(std::make_shared<NgramDrafts>());
+    both.drafts.sources.push_back(drafts_);
+    expect_same(ask(both, asked), next, "both");
+    // Unlikely tokens end a draft.
+    load_draft(true, 1024, 1.0);
+    (void)ask(with(drafts_), asked, &counters);
+    EXPECT_LT(counters.drafted_tokens, 40u);
+}
+
+// A source that fails is asked no more.
+class Failing final : public DraftSource {
+  public:
+    void propose(std::span<DraftWish>) override {
+        ++asked;
+        fail(TSR_DOES_NOT_FIT, "no memory for drafts");
+    }
+    void forget(RequestId) noexcept override {}
+    uint32_t asked = 0;
+};
+
+TEST_F(Drafts, OfASourceThatFailsAreNotMissed) {
+    const std::vector<Asked> asked = questions();
+    const std::vector<Found> wanted = ask(with(nullptr), asked);
+    const auto source = std::make_shared<Failing>();
+    expect_same(ask(with(source), asked), wanted, "a failure");
+    EXPECT_EQ(source->asked, 1u);
+}
+
+TEST_F(Drafts, NeedTheSameVocabulary) {
+    check_same_vocabulary(*tokenizer_, *tokenizer_);
+    const gguf::GgufFile file = gguf::GgufFile::open(TSR_GOLDENS "/qwen3-window.gguf");
+    const text::Tokenizer other(text::vocabulary_from_gguf(file.metadata()));
+    try {
+        check_same_vocabulary(*tokenizer_, other);
+        FAIL() << "another vocabulary";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
+        EXPECT_NE(std::string(error.what()).find("the same vocabulary"), std::string::npos) << error.what();
     }
 }
 
