@@ -38,13 +38,18 @@ void on_fault(int) {
     end_with(g_out_of_memory);
 }
 
-uint64_t address_space() {
-    uint64_t pages = 0;
+struct Pages {
+    uint64_t mapped = 0, resident = 0, of_files = 0;  // bytes
+};
+
+Pages pages() {
+    Pages found;
     if (std::FILE* const file = std::fopen("/proc/self/statm", "r")) {
-        if (std::fscanf(file, "%lu", &pages) != 1) pages = 0;
+        if (std::fscanf(file, "%lu %lu %lu", &found.mapped, &found.resident, &found.of_files) != 3) found = {};
         std::fclose(file);
     }
-    return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    const auto size = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    return {found.mapped * size, found.resident * size, found.of_files * size};
 }
 
 }  // namespace
@@ -67,9 +72,32 @@ void limit_memory(uint64_t bytes, const OpenFile& channel) {
     rlimit memory{};
     getrlimit(RLIMIT_AS, &memory);
     // That which a process may not raise again stays: children get more than this one.
-    memory.rlim_cur = std::min(address_space() + bytes, memory.rlim_max);
+    memory.rlim_cur = std::min(pages().mapped + bytes, memory.rlim_max);
     if (setrlimit(RLIMIT_AS, &memory) != 0)
         fail(TSR_INTERNAL, "cannot limit the memory of a process: {}", std::strerror(errno));
+}
+
+uint64_t own_memory() {
+    uint64_t total = 0;
+    if (std::FILE* const file = std::fopen("/proc/self/smaps_rollup", "r")) {
+        char line[256];
+        while (std::fgets(line, sizeof line, file)) {
+            uint64_t kib = 0;
+            if (std::sscanf(line, "Private_Dirty: %lu", &kib) == 1) total += kib << 10;
+        }
+        std::fclose(file);
+    }
+    return total;
+}
+
+uint64_t Growth::used() {
+    const Pages found = pages();
+    return found.resident - std::min(found.of_files, found.resident);
+}
+
+uint64_t Growth::bytes() const {
+    const uint64_t now = used();
+    return now - std::min(before_, now);
 }
 
 TimeLimit::TimeLimit(std::chrono::milliseconds limit) {

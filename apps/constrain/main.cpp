@@ -13,6 +13,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace {
@@ -31,8 +32,9 @@ void close_others(int kept) {
     close_range(static_cast<unsigned>(std::max(kept, kChannelNumber - 1)) + 1, ~0u, 0);
 }
 
-void say(const OpenFile& channel, Word word, std::string_view text = {}, int32_t only_token = -1) {
-    send_message(channel, message_of({.word = word, .process = getpid(), .only_token = only_token}, text));
+void say(const OpenFile& channel, Word word, std::string_view text = {}, uint64_t bytes = 0, int32_t only_token = -1) {
+    send_message(channel,
+                 message_of({.word = word, .process = getpid(), .only_token = only_token, .bytes = bytes}, text));
 }
 
 // Calls `work` in a new process, which ends with it, and tells what it throws. False: there is none.
@@ -61,6 +63,7 @@ bool in_child(const OpenFile& channel, const Work& work) {
 void run_answer(const OpenFile& channel, Matcher& matcher, const SharedMemory& memory) {
     const std::span<std::byte> bytes = memory.bytes();
     const std::span<uint32_t> mask(reinterpret_cast<uint32_t*>(bytes.data()), bytes.size() / 4);
+    const Growth growth;
     Message message;
     do {
         const TimeLimit limit(kMaskTime);
@@ -72,7 +75,7 @@ void run_answer(const OpenFile& channel, Matcher& matcher, const SharedMemory& m
         }
         matcher.fill_mask(mask);
         const Matcher::Forced forced = matcher.find_forced(mask);
-        say(channel, Word::kMask, forced.bytes, forced.only_token);
+        say(channel, Word::kMask, forced.bytes, growth.bytes(), forced.only_token);
     } while (receive_message(channel, message) == Received::kMessage && header_of(message.bytes));
 }
 
@@ -89,7 +92,7 @@ void run_grammar(const OpenFile& channel, const Llguidance& library, const Vocab
         say(channel, Word::kRefused, error.what());
         return;
     }
-    say(channel, Word::kReady);
+    say(channel, Word::kReady, {}, own_memory());
     Message message;
     while (receive_message(channel, message) == Received::kMessage) {
         if (!message.files[0] || !message.files[1]) continue;
@@ -102,7 +105,13 @@ void run_grammar(const OpenFile& channel, const Llguidance& library, const Vocab
 }
 
 void run(const OpenFile& channel, const std::string& path) {
-    const Llguidance library(path);
+    std::optional<Llguidance> loaded;
+    try {
+        loaded.emplace(path);
+    } catch (const Error& error) {
+        return say(channel, Word::kMissing, error.what());
+    }
+    const Llguidance& library = *loaded;
     Message message;
     if (receive_message(channel, message) != Received::kMessage || !message.files[0]) return;
     constexpr size_t most = sizeof(VocabularyHeader) + 8 * kMostTokens + kMostVocabularyBytes;

@@ -171,6 +171,11 @@ void hold_to(session::Request& request, const structure::GrammarText& grammar, c
                                field, "not_installed");
             case TSR_INVALID_ARGUMENT:
                 throw ApiError(400, fmt::format("{}: answers cannot be held to it: {}", field, error.what()), field);
+            case TSR_DOES_NOT_FIT: {
+                ApiError full(503, fmt::format("{}: {}", field, error.what()), field, "overloaded");
+                full.retry_after = 1;
+                throw full;
+            }
             default:
                 throw ApiError(503, fmt::format("{}: {}", field, error.what()), field, "structure_failed");
         }

@@ -18,6 +18,9 @@ using Clock = std::chrono::steady_clock;
 // The process limits the processor time of a mask by itself; this is for one that hangs, or a machine that is busy.
 constexpr std::chrono::seconds kMaskTime(5);
 
+// That an answer may have whatever others have.
+constexpr uint64_t kOwnMemory = 32 << 20;
+
 }  // namespace
 
 void end_process(const OpenFile& channel, int32_t process) noexcept {
@@ -28,11 +31,12 @@ void end_process(const OpenFile& channel, int32_t process) noexcept {
 }
 
 AnswerConstraint::AnswerConstraint(OpenFile channel, SharedMemory mask, const text::Tokenizer& tokenizer,
-                                   std::shared_ptr<const ForcedTokens> forced)
+                                   std::shared_ptr<const ForcedTokens> forced, ProcessMemory::Share memory)
     : channel_(std::move(channel)),
       shared_(std::move(mask)),
       tokenizer_(tokenizer),
       spelling_(std::move(forced)),
+      memory_(std::move(memory)),
       asked_(Clock::now()),
       mask_(shared_.bytes().size() / 4) {}
 
@@ -83,6 +87,14 @@ void AnswerConstraint::take(std::string_view message) {
             break;
         default:
             fail(TSR_INVALID_ARGUMENT, "the answer cannot be held to its grammar: {}", text);
+    }
+    memory_.set(header->bytes);
+    if (header->bytes > kOwnMemory && memory_.of()->full()) {
+        end_process(channel_, process_);
+        fail(TSR_DOES_NOT_FIT,
+             "answers that are held to grammars have all memory that they may have together, and this "
+             "one has {} MiB",
+             header->bytes >> 20);
     }
     std::memcpy(mask_.data(), shared_.bytes().data(), shared_.bytes().size());
     forced_.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/structure/channel.hpp"
+#include "apps/structure/process_memory.hpp"
 #include "apps/structure/shared_memory.hpp"
 #include "core/base/error.hpp"
 #include "core/session/token_constraint.hpp"
@@ -22,12 +23,13 @@ class AnswerConstraint final : public session::TokenConstraint {
   public:
     // The process is about to begin.
     AnswerConstraint(OpenFile channel, SharedMemory mask, const text::Tokenizer& tokenizer,
-                     std::shared_ptr<const ForcedTokens> forced);
+                     std::shared_ptr<const ForcedTokens> forced, ProcessMemory::Share memory);
     // Ends the process where it is.
     ~AnswerConstraint() override;
 
     // Throws Error, and the same again whenever it is called then: TSR_INVALID_ARGUMENT with the reason where the
-    // grammar cannot go on or a mask takes too long; TSR_IO_ERROR if the process has ended or hangs.
+    // grammar cannot go on or a mask takes too long; TSR_IO_ERROR if the process has ended or hangs; TSR_DOES_NOT_FIT
+    // if it has taken more memory than a share of what all may have together, and they have that.
     bool wait(std::chrono::steady_clock::time_point until) override;
     std::span<const int32_t> forced() override { return forced_; }
     session::TokenMask allowed() override { return mask_; }
@@ -41,6 +43,7 @@ class AnswerConstraint final : public session::TokenConstraint {
     const SharedMemory shared_;
     const text::Tokenizer& tokenizer_;
     const std::shared_ptr<const ForcedTokens> spelling_;
+    ProcessMemory::Share memory_;
     int32_t process_ = 0;  // 0: not known yet
     bool known_ = false;
     std::optional<Error> fault_;  // for which the answer has failed

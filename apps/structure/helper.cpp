@@ -29,6 +29,12 @@ fs::path beside_program(const fs::path& path) {
     return (executable.parent_path() / path).lexically_normal();
 }
 
+[[noreturn]] void no_place() {
+    fail(TSR_DOES_NOT_FIT,
+         "grammars and answers that are held to them have all memory that they may have together; try "
+         "again when some have ended");
+}
+
 SharedMemory vocabulary_file(const text::Tokenizer& tokenizer) {
     const auto size = static_cast<text::Token>(tokenizer.size());
     std::vector<uint32_t> lengths;
@@ -65,8 +71,11 @@ SharedMemory vocabulary_file(const text::Tokenizer& tokenizer) {
 Helper::Helper(const text::Tokenizer& tokenizer)
     : Helper(tokenizer, beside_program("tessera-constrain"), beside_program(TSR_STRUCTURED_LIBRARY)) {}
 
-Helper::Helper(const text::Tokenizer& tokenizer, fs::path program, fs::path library)
-    : tokenizer_(tokenizer), program_(std::move(program)), library_(std::move(library)) {}
+Helper::Helper(const text::Tokenizer& tokenizer, fs::path program, fs::path library, uint64_t most_memory)
+    : tokenizer_(tokenizer),
+      program_(std::move(program)),
+      library_(std::move(library)),
+      memory_(std::make_shared<ProcessMemory>(most_memory)) {}
 
 Helper::~Helper() {
     stop();
@@ -111,6 +120,7 @@ void Helper::start() {
         if (received == Received::kNothingYet) fail(TSR_IO_ERROR, "{} does not answer", program);
         if (received == Received::kClosed) fail(TSR_IO_ERROR, "{} ended at once", program);
         const auto header = header_of(message.bytes);
+        if (header && header->word == Word::kMissing) fail(TSR_NOT_FOUND, "{}", text_of(message.bytes));
         if (!header || header->word != Word::kReady)
             fail(TSR_IO_ERROR, "{} does not work: {}", program, header ? text_of(message.bytes) : "it says nothing");
     } catch (...) {
@@ -144,6 +154,8 @@ std::shared_ptr<const Grammar> Helper::compile(const GrammarText& grammar) {
 
 // Null with `hangs`: the first process does not work any more, and has been ended.
 std::shared_ptr<const Grammar> Helper::try_compile(const GrammarText& grammar, bool& hangs) {
+    if (memory_->has_no_place()) no_place();
+    ProcessMemory::Share memory(memory_);
     auto [mine, theirs] = make_channel();
     const SharedMemory text("tessera-grammar", grammar.text.size());
     std::memcpy(text.bytes().data(), grammar.text.data(), grammar.text.size());
@@ -180,7 +192,9 @@ std::shared_ptr<const Grammar> Helper::try_compile(const GrammarText& grammar, b
     header = header_of(message.bytes);
     if (!header || header->word != Word::kReady)
         fail(TSR_INVALID_ARGUMENT, "{}", header ? text_of(message.bytes) : "llguidance failed at it");
-    return std::make_shared<const Grammar>(std::move(mine), process, tokenizer_, std::move(forced));
+    memory.set(header->bytes);
+    if (memory_->full()) no_place();
+    return std::make_shared<const Grammar>(std::move(mine), process, tokenizer_, std::move(forced), std::move(memory));
 }
 
 std::unique_ptr<session::TokenConstraint> Grammar::begin() const {
@@ -191,7 +205,8 @@ std::unique_ptr<session::TokenConstraint> Grammar::begin() const {
     } catch (const Error&) {
         fail(TSR_IO_ERROR, "the process that held the answer to its grammar has ended");
     }
-    return std::make_unique<AnswerConstraint>(std::move(mine), std::move(mask), tokenizer_, forced_);
+    return std::make_unique<AnswerConstraint>(std::move(mine), std::move(mask), tokenizer_, forced_,
+                                              ProcessMemory::Share(memory_.of()));
 }
 
 }  // namespace tessera::structure

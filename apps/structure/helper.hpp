@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/structure/channel.hpp"
+#include "apps/structure/process_memory.hpp"
 #include "apps/structure/protocol.hpp"
 #include "apps/structure/shared_memory.hpp"
 #include "core/base/error.hpp"
@@ -29,8 +30,12 @@ struct GrammarText {
 class Grammar {
   public:
     Grammar(OpenFile channel, int32_t process, const text::Tokenizer& tokenizer,
-            std::shared_ptr<const ForcedTokens> forced)
-        : channel_(std::move(channel)), process_(process), tokenizer_(tokenizer), forced_(std::move(forced)) {}
+            std::shared_ptr<const ForcedTokens> forced, ProcessMemory::Share memory)
+        : channel_(std::move(channel)),
+          process_(process),
+          tokenizer_(tokenizer),
+          forced_(std::move(forced)),
+          memory_(std::move(memory)) {}
 
     // Of an answer that begins; it waits for nothing. Throws Error(TSR_IO_ERROR) if the grammar's process has ended.
     std::unique_ptr<session::TokenConstraint> begin() const;
@@ -40,6 +45,7 @@ class Grammar {
     const int32_t process_;
     const text::Tokenizer& tokenizer_;
     const std::shared_ptr<const ForcedTokens> forced_;
+    const ProcessMemory::Share memory_;
 };
 
 // Any thread.
@@ -48,7 +54,9 @@ class Helper {
     // `tokenizer` outlives the helper and what it makes. Starts nothing.
     explicit Helper(const text::Tokenizer& tokenizer);
     // As above, with a program and a library other than those beside this program.
-    Helper(const text::Tokenizer& tokenizer, std::filesystem::path program, std::filesystem::path library);
+    // `most_memory`: bytes of all processes together.
+    Helper(const text::Tokenizer& tokenizer, std::filesystem::path program, std::filesystem::path library,
+           uint64_t most_memory = ProcessMemory::kMost);
     ~Helper();
     Helper(const Helper&) = delete;
     Helper& operator=(const Helper&) = delete;
@@ -56,9 +64,10 @@ class Helper {
     // Why there is nothing to compile grammars with: the library or the program is missing. Empty: there is.
     std::string missing() const;
 
-    // Throws Error: TSR_NOT_FOUND as missing() says; TSR_INVALID_ARGUMENT with the reason for a grammar that is not
-    // understood, cannot be held to, or takes too long or too much memory; TSR_IO_ERROR where the helper cannot be
-    // started or does not answer.
+    // Throws Error: TSR_NOT_FOUND as missing() says, and where the library cannot be loaded; TSR_DOES_NOT_FIT while
+    // other grammars and answers have the memory that all may have together; TSR_INVALID_ARGUMENT with the reason for a
+    // grammar that is not understood, cannot be held to, or takes too long or too much memory; TSR_IO_ERROR where the
+    // helper cannot be started or does not answer.
     std::shared_ptr<const Grammar> compile(const GrammarText& grammar);
 
   private:
@@ -68,6 +77,7 @@ class Helper {
 
     const text::Tokenizer& tokenizer_;
     const std::filesystem::path program_, library_;
+    const std::shared_ptr<ProcessMemory> memory_;
     std::mutex mutex_;  // of all below
     OpenFile channel_;
     pid_t process_ = -1;

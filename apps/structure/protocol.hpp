@@ -38,6 +38,7 @@ enum class Word : uint32_t {
     kReady,    // the vocabulary or the grammar is
     kMask,     // lies in the shared memory; `text`: the bytes that follow in any case
     kRefused,  // `text`: what is wrong with the grammar
+    kMissing,  // `text`: llguidance, which cannot be loaded
     kFailed,   // `text`: what else went wrong
 };
 
@@ -49,6 +50,7 @@ struct Header {
     GrammarKind kind = GrammarKind::kLark;  // of kGrammar
     int32_t process = 0;                    // of kStarted
     int32_t only_token = -1;                // of kMask: the one that is allowed, if it is the only one
+    uint64_t bytes = 0;                     // of kReady and kMask: memory that the process has to itself
 };
 static_assert(std::is_trivially_copyable_v<Header>);
 

@@ -128,6 +128,16 @@ TEST_F(StructureTest, MissingLibraryIsNamed) {
     }
     Helper bad(*tokenizer_, "/bin/true", TSR_TEST_MODEL);
     EXPECT_THROW(bad.compile({GrammarKind::kRegex, "a"}), Error);
+    // A file that is no such library is as good as none.
+    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
+    try {
+        Helper(*tokenizer_, own.parent_path() / "tessera-constrain", TSR_TEST_MODEL)
+            .compile({GrammarKind::kRegex, "a"});
+        ADD_FAILURE() << "compiled with a model";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_NOT_FOUND);
+        EXPECT_THAT(error.what(), testing::HasSubstr("cannot load llguidance"));
+    }
 }
 
 // Not a fault of the grammar, and told with its reason.
@@ -141,16 +151,13 @@ TEST_F(StructureTest, HelpersThatDoNotWork) {
             return std::string(error.what());
         }
     };
-    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
-    EXPECT_THAT(fault_of(own.parent_path() / "tessera-constrain", TSR_TEST_MODEL),
-                testing::HasSubstr("cannot load llguidance"));
     // Takes the vocabulary, and has no process for a grammar.
     const test::TemporaryFolder folder;
     const std::string text = fmt::format(
         "#!/usr/bin/env python3\n"
         "import socket, struct\n"
         "def say(channel, word, text):\n"
-        "    channel.send(struct.pack('iiii', word, 0, 0, 0) + text)\n"
+        "    channel.send(struct.pack('iiiiQ', word, 0, 0, 0, 0) + text)\n"
         "channel = socket.socket(fileno={})\n"
         "socket.recv_fds(channel, 65536, 2)\n"
         "say(channel, {}, b'')\n"
@@ -161,6 +168,39 @@ TEST_F(StructureTest, HelpersThatDoNotWork) {
     const std::filesystem::path script = folder.write("helper", text);
     std::filesystem::permissions(script, std::filesystem::perms::owner_all);
     EXPECT_THAT(fault_of(script, TSR_TEST_MODEL), testing::HasSubstr("no more processes"));
+}
+
+// Each process has a limit of its own, which says nothing of all.
+TEST_F(StructureTest, AllProcessesTogetherHaveALimit) {
+    const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    const GrammarText grammar = answer_grammar(regex_body("[0-9]+"));
+    const uint64_t bytes = 5 * ProcessMemory::kLeast;
+    Helper helper(*tokenizer_, folder / "tessera-constrain", folder / TSR_STRUCTURED_LIBRARY, bytes);
+    const auto code_of = [&](const auto& work) -> tsr_code {
+        try {
+            work();
+            return TSR_OK;
+        } catch (const Error& error) {
+            EXPECT_THAT(error.what(), testing::HasSubstr("memory that they may have together"));
+            return error.code();
+        }
+    };
+    std::vector<std::shared_ptr<const Grammar>> held;
+    tsr_code code = TSR_OK;
+    while (code == TSR_OK && held.size() < 10) code = code_of([&] { held.push_back(helper.compile(grammar)); });
+    EXPECT_EQ(code, TSR_DOES_NOT_FIT);
+    ASSERT_GE(held.size(), 1u);
+    ASSERT_LE(held.size(), 5u) << "each has some memory";
+    // What has ended makes place.
+    held.resize(held.size() - 1);
+    EXPECT_EQ(code_of([&] { held.push_back(helper.compile(grammar)); }), TSR_OK);
+    // Answers count as well.
+    held.resize(1);
+    std::vector<std::unique_ptr<session::TokenConstraint>> answers;
+    while (answers.size() < 5) answers.push_back(held.front()->begin());
+    EXPECT_EQ(code_of([&] { helper.compile(grammar); }), TSR_DOES_NOT_FIT);
+    answers.clear();
+    EXPECT_EQ(code_of([&] { helper.compile(grammar); }), TSR_OK);
 }
 
 // As a service may be started; its channel has a number of theirs then.
