@@ -228,6 +228,7 @@ constexpr Flag kFlags[] = {
     supported("check", "--check", Takes::kNothing, "", kInspect, Group::kReport, "read all weights, list NaN and infinity by tensor and row; fails if a run would refuse the file"),
     supported("all", "--all --tensors", Takes::kNothing, "", kInspect, Group::kReport, "list every tensor, and print long values in full"),
     supported("repack-output", "-o --output", Takes::kValue, "FILE", kRepack, Group::kReport, "the file to write"),
+    supported("plan-embeddings", "--embedding --embeddings", Takes::kNothing, "", kPlan, Group::kReport, "with the memory that a server's --embeddings takes", sets<&EngineOptions::hidden_states>()),
     // Measuring
     supported("bench-prompt", "-p --n-prompt", Takes::kValue, "N,...", kBench, Group::kMeasuring, "tokens of a prompt (512); 0: no test of prompts"),
     supported("bench-generate", "-n --n-gen", Takes::kValue, "N,...", kBench, Group::kMeasuring, "tokens to generate (128); 0: no test of generation"),

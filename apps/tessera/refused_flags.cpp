@@ -76,7 +76,7 @@ constexpr Flag kRefusedFlags[] = {
     refused("logdir", "-ld --logdir --log-prompts-dir", Takes::kValue, "", "messages can be copied to one file: --log-file FILE"),
     refused("log-append", "--log-append", Takes::kNothing, "", "--log-file writes a new file; the shell appends: 2>> FILE"),
     refused("sequences", "-ns --sequences -ps --p-split", Takes::kValue, "", "several prompts are answered at once with --parallel N -f FILE"),
-    refused("embedding", "--embedding --embeddings", Takes::kNothing, "", kNoEmbeddings, kEngine & ~kBench & ~kServe),
+    refused("embedding", "--embedding --embeddings", Takes::kNothing, "", kNoEmbeddings, kEngine & ~kBench & ~kServe & ~kPlan),
     refused("rerank", "--rerank --reranking", Takes::kNothing, "", kNoRankings, kEngine & ~kBench),
     refused("pooling-elsewhere", "--pooling", Takes::kValue, "none", kNoEmbeddings, kNotServe),
     refused("embd-normalize", "--embd-normalize --embd-output-format --embd-separator --cls-separator", Takes::kValue, "", kNormOfRequest),
