@@ -64,6 +64,12 @@ void ChatResponder::on_finish(size_t index, const session::Answer& answer) {
     if (streams()) send_finish(index, answer);
 }
 
+uint32_t ChatResponder::reasoning_tokens() const noexcept {
+    uint32_t tokens = 0;
+    for (const Choice& choice : choices_) tokens += choice.reasoning_tokens;
+    return tokens;
+}
+
 void ChatResponder::on_end() {
     if (streams()) return send_last();
     uint64_t bytes = 0;

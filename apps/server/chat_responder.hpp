@@ -52,6 +52,7 @@ class ChatResponder : public Responder {
 
     const ChatDelivery& chat() const noexcept { return chat_; }
     Choice& choice(size_t index) noexcept { return choices_[index]; }
+    uint32_t reasoning_tokens() const noexcept;  // of all answers
 
   private:
     void take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings = {});

@@ -104,6 +104,7 @@ class Connection final : public Occupant, public ResponseSink, public std::enabl
     ConnectionContext& context_;
     std::string address_;
     RequestReader reader_;
+    const Dialect* dialect_ = &kOpenAi;  // of the request
     HeldBytes body_;
     uint64_t window_bytes_ = 0;                  // of the body, when its deadline was set
     std::shared_ptr<PendingResponse> response_;  // being made or written
@@ -162,6 +163,7 @@ void Connection::shake_hands() {
 void Connection::read_request() {
     enter(Stage::kIdle);
     client = network;
+    dialect_ = &kOpenAi;
     reader_.begin();
     start_ = Clock::now();
     if (reader_.unparsed() > 0) {
@@ -192,9 +194,9 @@ void Connection::parse() {
         if (!reader_.read_header()) return read_some();
         header_read();
     } catch (const ApiError& error) {
-        refuse(to_response(error));
+        refuse(to_response(error, *dialect_));
     } catch (const std::bad_alloc&) {
-        refuse(to_response(overloaded("the server has no memory left for this request")));
+        refuse(to_response(overloaded("the server has no memory left for this request"), *dialect_));
     }
 }
 
@@ -207,6 +209,7 @@ void Connection::header_read() {
     keep_alive_ = chunked_ && reader_.keep_alive() && !context_.closing && !reserved;
     Admission admission = context_.check(request, reserved);
     client = std::move(admission.client);
+    dialect_ = admission.dialect;
     if (admission.refusal) return refuse(std::move(*admission.refusal));
     reader_.limit_body(admission.body_bytes);
     if (!reader_.has_body()) return read_body();
@@ -247,7 +250,7 @@ void Connection::body_window_ended() {
 }
 
 void Connection::late_request() {
-    refuse(to_response(ApiError(408, "the request did not arrive in time")));
+    refuse(to_response(ApiError(408, "the request did not arrive in time"), *dialect_));
 }
 
 std::shared_ptr<PendingResponse> Connection::make_response(Headers headers, HeldBytes body) {
@@ -279,7 +282,8 @@ void Connection::refuse(HttpResponse response) {
 bool Connection::give_up_body() {
     const auto self = shared_from_this();
     HttpResponse refusal = to_response(
-        overloaded("the server has no more memory for requests, this client has most of it, and this one was slowest"));
+        overloaded("the server has no more memory for requests, this client has most of it, and this one was slowest"),
+        *dialect_);
     if (stage() == Stage::kBody && !response_) {
         refuse(std::move(refusal));
         return true;
@@ -301,7 +305,7 @@ void Connection::handle() {
     try {
         context_.handler(response_);
     } catch (...) {
-        response_->respond(to_response(current_api_error()));
+        response_->respond(to_response(current_api_error(), *dialect_));
     }
 }
 

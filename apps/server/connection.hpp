@@ -3,6 +3,7 @@
 
 #include "apps/server/access_log.hpp"
 #include "apps/server/crowd.hpp"
+#include "apps/server/dialect.hpp"
 #include "apps/server/exchange.hpp"
 #include "apps/server/settings.hpp"
 #include "apps/server/tls_identity.hpp"
@@ -21,6 +22,7 @@ struct Admission {
     std::optional<HttpResponse> refusal;  // nothing: it is to be read and answered
     std::string client;                   // see Sender::client
     uint64_t body_bytes = 0;              // that it may have
+    const Dialect* dialect = &kOpenAi;    // of its errors
 };
 
 // What all connections share; outlives them. Of the thread of I/O.

@@ -56,7 +56,7 @@ struct Endpoint {
     std::string_view refusal = {};
     bool needs_key = true;
     bool always = false;                      // answered where there is no place for others
-    bool ServerSettings::*offered = nullptr;  // only where this setting is on
+    bool ServerSettings::*offered = nullptr;  // 501 where this setting is off
     const Dialect* dialect = &kOpenAi;        // of its errors
 };
 

@@ -2,6 +2,7 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/request_fields.hpp"
+#include "apps/server/request_tables.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -56,14 +57,27 @@ Prompt prompt_of_list(const Fields& fields, const json::array& list, const Model
     return prompt;
 }
 
+// As llama-server takes a prompt that may have pictures beside it.
+Prompt prompt_of_object(const Fields& fields, const json::object& object, const ModelText& model,
+                        const PromptField& field) {
+    const Fields prompt(object, prompt_object_table(), fields.path(field.name));
+    const auto text = prompt.text("prompt_string");
+    if (!text) prompt.reject("prompt_string", "a text");
+    prompt.check_read();
+    return prompt_of_text(*text, model, field);
+}
+
 }  // namespace
 
 std::vector<Prompt> read_prompts(const Fields& fields, const ModelText& model, const PromptField& field) {
     const json::value* const given = fields.find(field.name);
     if (!given) fields.reject(field.name, "a text or a list of tokens");
     if (given->is_string()) return {prompt_of_text(view(*given), model, field)};
+    if (given->is_object()) return {prompt_of_object(fields, given->get_object(), model, field)};
     const json::array& list = *fields.array(field.name, kMaximumPromptTokens);
-    const auto is_prompt = [](const json::value& value) { return value.is_string() || value.is_array(); };
+    const auto is_prompt = [](const json::value& value) {
+        return value.is_string() || value.is_array() || value.is_object();
+    };
     if (!std::ranges::all_of(list, is_prompt)) return {prompt_of_list(fields, list, model, field)};
     if (list.empty()) fields.reject(field.name, "at least one prompt");
     if (list.size() > field.most)
@@ -71,8 +85,9 @@ std::vector<Prompt> read_prompts(const Fields& fields, const ModelText& model, c
                        std::string(field.name));
     std::vector<Prompt> prompts;
     for (const json::value& value : list) {
-        prompts.push_back(value.is_string() ? prompt_of_text(view(value), model, field)
-                                            : prompt_of_list(fields, value.get_array(), model, field));
+        prompts.push_back(value.is_string()  ? prompt_of_text(view(value), model, field)
+                          : value.is_array() ? prompt_of_list(fields, value.get_array(), model, field)
+                                             : prompt_of_object(fields, value.get_object(), model, field));
     }
     return prompts;
 }

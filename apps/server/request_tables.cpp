@@ -201,7 +201,7 @@ constexpr FieldRow kChat[] = {
 
 // Of a text that is to be continued.
 constexpr FieldRow kText[] = {
-    {"prompt", kHonoured, "a text, a list of tokens and texts, or a list of prompts"},
+    {"prompt", kHonoured, "a text, a list of tokens and texts, an object with prompt_string, or a list of prompts"},
     {"skip_special_tokens", kHonoured, "false: control tokens are shown"},
     {"add_bos_token", kRefused, "give tokens to begin without BOS", "[true]"},
     {"add_special_tokens", kRefused, "give tokens to begin without BOS", "[true]"},
@@ -228,6 +228,11 @@ constexpr FieldRow kPlain[] = {
     {"n_indent", kRefused, "no line is required to be indented"},
     {"system_prompt", kRefused, "begin the prompt with it", R"([""])"},
     {"best_of", kRefused, "answers are not ranked", "[1]"},
+};
+
+constexpr FieldRow kPromptObject[] = {
+    {"prompt_string", kHonoured, "a text"},
+    {"multimodal_data", kRefused, kTextAlone},
 };
 
 constexpr FieldRow kInfill[] = {
@@ -440,6 +445,11 @@ const FieldTable& infill_table() {
     return table;
 }
 
+const FieldTable& prompt_object_table() {
+    static const FieldTable table("a prompt that is an object", {kPromptObject});
+    return table;
+}
+
 const FieldTable& input_extra_table() {
     static const FieldTable table("an element of input_extra", {kInputExtra});
     return table;
@@ -546,6 +556,7 @@ std::span<const FieldTable* const> request_tables() {
                                                &completion_table(),
                                                &plain_completion_table(),
                                                &infill_table(),
+                                               &prompt_object_table(),
                                                &input_extra_table(),
                                                &embeddings_table(),
                                                &embedding_table(),

@@ -13,8 +13,9 @@ const FieldTable& plain_completion_table();
 const FieldTable& template_table();  // of /apply-template
 const FieldTable& infill_table();
 const FieldTable& input_extra_table();  // of /infill
-const FieldTable& embeddings_table();   // of /v1/embeddings
-const FieldTable& embedding_table();    // of /embedding
+const FieldTable& prompt_object_table();
+const FieldTable& embeddings_table();  // of /v1/embeddings
+const FieldTable& embedding_table();   // of /embedding
 const FieldTable& tokenize_table();
 const FieldTable& detokenize_table();
 

@@ -69,7 +69,7 @@ std::string_view finish_word(session::FinishReason reason) noexcept {
 std::string new_id(std::string_view kind) {
     static const uint64_t start = std::random_device()() | uint64_t{std::random_device()()} << 32;
     static std::atomic<uint64_t> count{0};
-    return fmt::format("{}-{:016x}{:08x}", kind, start, ++count);
+    return fmt::format("{}{:016x}{:08x}", kind, start, ++count);
 }
 
 Responder::Responder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
@@ -188,8 +188,8 @@ void Responder::finished(size_t choice, const session::Answer& answer) {
     ticket_->give_back(1);
     if (--left_ == 0) ticket_.reset();
     if (answer.reason == kFailed) {
-        const bool lost = answer.error_code == TSR_DEVICE_LOST;
-        fail(lost ? 503 : 500, answer.error, lost ? "device_lost" : "step_failed");
+        const bool lost = answer.error_code == TSR_DEVICE_LOST, full = answer.error_code == TSR_DOES_NOT_FIT;
+        fail(lost || full ? 503 : 500, answer.error, lost ? "device_lost" : full ? "overloaded" : "step_failed");
     } else if (answer.reason == kCancelled) {
         // Whatever has been sent is not all of it.
         if (!gone) fail(503, "the server was stopped before this answer was complete", "stopping");

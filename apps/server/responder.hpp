@@ -128,7 +128,7 @@ std::string_view finish_word(session::FinishReason reason) noexcept;
 // What the OpenAI API calls the configuration that answers come from.
 inline constexpr std::string_view kFingerprint = "tessera-" TSR_VERSION;
 
-// "chatcmpl-" and the like, with a number that no other response has.
+// `kind`, "chatcmpl-" and the like, with a number that no other response has.
 std::string new_id(std::string_view kind);
 
 }  // namespace tessera::server

@@ -64,6 +64,16 @@ constexpr uint64_t kBytesOfToken = 4;       // of a text that is not generated f
 
 constexpr std::string_view kNamed = "{id}";
 
+// With which both paths begin.
+size_t shared_parts(std::string_view one, std::string_view other) {
+    size_t parts = 0;
+    for (size_t i = 0;; ++i) {
+        const auto ends = [i](std::string_view path) { return i >= path.size() || path[i] == '/'; };
+        if (i > 0 && ends(one) && ends(other)) ++parts;
+        if (i >= one.size() || i >= other.size() || one[i] != other[i]) return parts;
+    }
+}
+
 std::optional<TlsIdentity> identity_of(const ServerSettings& settings) {
     const auto& [certificate, key] = std::tie(settings.tls_certificate, settings.tls_key);
     if (!certificate && !key) return std::nullopt;
@@ -81,9 +91,11 @@ struct Server::State {
     void add_routes();
     void add_page();
     Admission check(const HttpRequest& request, bool reserved);
-    std::optional<HttpResponse> refusal(const HttpRequest& request, const Route* route, bool reserved);
+    std::optional<HttpResponse> refusal(const HttpRequest& request, const Route* route, const Dialect& dialect,
+                                        bool reserved);
     ServerStatus status() const;
     const Route* route_of(const HttpRequest& request) const;
+    const Dialect& dialect_of(const HttpRequest& request, const Route* route) const;
     std::string path_of(const HttpRequest& request) const;
     void handle(const std::shared_ptr<Exchange>& exchange);
     void accept();
@@ -324,16 +336,38 @@ const Route* Server::State::route_of(const HttpRequest& request) const {
     return at == routes.end() ? nullptr : &at->second;
 }
 
+// What a client of this path speaks. Where nothing is at it: that of the paths that share most of its parts, if it is
+// the same of all.
+const Dialect& Server::State::dialect_of(const HttpRequest& request, const Route* route) const {
+    if (route && route->endpoint) return *route->endpoint->dialect;
+    const std::string path = path_of(request);
+    const Dialect* found = &kOpenAi;
+    size_t most = 0;
+    const auto consider = [&](const std::string& known, const Endpoint* endpoint) {
+        if (!endpoint) return;
+        const size_t parts = known == path ? path.size() : shared_parts(known, path);
+        if (parts == most && endpoint->dialect != found) found = &kOpenAi;
+        if (parts <= most) return;
+        most = parts;
+        found = endpoint->dialect;
+    };
+    for (const auto& [key, known] : routes) consider(key.second, known.endpoint);
+    for (const auto& [known, endpoint] : not_offered) consider(known, endpoint);
+    return *found;
+}
+
 // By the header alone, before a body is read.
 Admission Server::State::check(const HttpRequest& request, bool reserved) {
     const Route* const route = route_of(request);
-    Admission admission{refusal(request, route, reserved), access.sender_of(request).client, kUnusedBody};
+    const Dialect& dialect = dialect_of(request, route);
+    Admission admission{refusal(request, route, dialect, reserved), access.sender_of(request).client, kUnusedBody,
+                        &dialect};
     if (route && !route->at_once()) admission.body_bytes = settings.body_bytes;
     return admission;
 }
 
-std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, const Route* route, bool reserved) {
-    const Dialect& dialect = route && route->endpoint ? *route->endpoint->dialect : kOpenAi;
+std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, const Route* route,
+                                                   const Dialect& dialect, bool reserved) {
     const bool asks = request.method == "OPTIONS";  // a browser, before the request itself
     if (const auto refusal = access.refusal(request, !asks && (!route || route->needs_key())))
         return to_response(*refusal, dialect);
@@ -353,12 +387,17 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
         }
         if (const auto reason = not_offered.find(path); allowed.empty() && reason != not_offered.end())
             return to_response(
-                ApiError(501, fmt::format("{}: {}", request.path, reason->second->refusal), {}, "not_supported"),
+                ApiError(501,
+                         fmt::format("{}: {}", request.path,
+                                     reason->second->refusal.empty() ? "it is switched off on this server"
+                                                                     : reason->second->refusal),
+                         {}, "not_supported"),
                 *reason->second->dialect);
         if (allowed.empty())
             return to_response(
-                ApiError(404, fmt::format("there is no {}; see openapi.yaml for what there is", request.path)));
-        HttpResponse response = to_response(ApiError(405, fmt::format("{} takes {}", request.path, allowed)));
+                ApiError(404, fmt::format("there is no {}; see openapi.yaml for what there is", request.path)),
+                dialect);
+        HttpResponse response = to_response(ApiError(405, fmt::format("{} takes {}", request.path, allowed)), dialect);
         response.headers.emplace_back("Allow", allowed);
         return response;
     }
@@ -462,10 +501,10 @@ void Server::State::add_routes() {
     }
     for (const std::span<const Endpoint> file : endpoints()) {
         for (const Endpoint& endpoint : file) {
-            if (endpoint.offered && !(settings.*endpoint.offered)) continue;
+            const bool off = endpoint.offered && !(settings.*endpoint.offered);
             for (std::string& path : app::split(endpoint.paths, ' ')) {
                 if (path.ends_with(kNamed)) named.push_back(path.substr(0, path.size() - kNamed.size()));
-                if (!endpoint.refusal.empty()) {
+                if (off || !endpoint.refusal.empty()) {
                     not_offered[path] = &endpoint;
                     continue;
                 }

@@ -78,7 +78,7 @@ class FrontEnds(unittest.TestCase):
         body = {"model": "any", "stream": True, "stream_options": {"include_usage": True}, "messages": [{"role": "user", "content": QUESTION}],
                 "temperature": 0.0, "top_p": 0.9, "min_p": 0.0, "max_tokens": 60, "frequency_penalty": 0.0, "presence_penalty": 0.0, "seed": 0,
                 "stop": ["\nUser:"], "logit_bias": {}, "response_format": {"type": "text"}}
-        text = "".join(json.loads(line[6:])["choices"][0]["delta"].get("content", "") for line in self.ask(CHAT, body).decode().splitlines()
+        text = "".join(json.loads(line[6:])["choices"][0]["delta"].get("content") or "" for line in self.ask(CHAT, body).decode().splitlines()
                        if line.startswith("data: {") and json.loads(line[6:])["choices"])
         self.assertEqual(text, ANSWER)
         title = {"model": "any", "messages": [{"role": "user", "content": "### Task:\nGenerate a title."}], "stream": False, "max_completion_tokens": 20}

@@ -34,7 +34,7 @@ class Lifecycle(unittest.TestCase):
         """One that has begun to receive it."""
         connection = self.send(server, **fields)
         received = b""
-        while b'"content":' not in received.replace(b'"content":""', b""):
+        while b'"content":' not in received.replace(b'"content":null', b""):
             received += connection.recv(4096)
         return connection, received
 
@@ -118,7 +118,7 @@ class Lifecycle(unittest.TestCase):
                 part = late.recv(4096)
                 self.assertTrue(part, "the answer has ended")
                 received += part
-            self.assertNotIn(b'"content":', received.replace(b'"content":""', b""))
+            self.assertNotIn(b'"content":', received.replace(b'"content":null', b""))
             for connection in [*connections, late]:
                 connection.close()
 

@@ -123,6 +123,7 @@ std::vector<Place> places() {
         {&chat_table(), chat, messages, {}},
         {&completion_table(), completion, R"({"prompt":"a"})", {}},
         {&plain_completion_table(), plain, R"({"prompt":"a"})", {}},
+        {&prompt_object_table(), plain, R"({"prompt":{"prompt_string":"a"}})", {"prompt"}},
         {&infill_table(), infill, gap, {}},
         {&input_extra_table(), infill, gap, {"input_extra", "0"}},
         {&embeddings_table(), [](std::string_view body) { read_embeddings(body, model()); }, R"({"input":"a"})", {}},

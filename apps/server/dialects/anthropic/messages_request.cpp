@@ -15,6 +15,8 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr size_t kMostCounted = 1 << 24;  // tokens
+
 constexpr std::string_view kBlocks = "a text, or a list of blocks";
 constexpr std::string_view kBilling = "x-anthropic-billing-header:";
 
@@ -245,9 +247,8 @@ ReadConversation read_conversation(const Fields& fields, const ModelText& model)
     return read;
 }
 
-void set_prompt(ChatRequest& read, const ReadConversation& asked, const ModelText& model) {
-    write_prompt(read, asked.conversation, model);
-    if (asked.reasons && !read.chat.syntax.reasoning)
+void check_thinking(const ReadConversation& asked, const text::ReplySyntax& syntax, const ModelText& model) {
+    if (asked.reasons && !syntax.reasoning)
         throw ApiError(400,
                        fmt::format("thinking: {} has no reasoning; leave it out, or say \"adaptive\" or \"disabled\"",
                                    model.writer->title()),
@@ -265,18 +266,24 @@ ChatRequest read_messages(std::string_view body, const ModelText& model) {
     if (!fields.has("max_tokens")) fields.reject("max_tokens", "tokens of the answer at most");
     const ReadConversation asked = read_conversation(fields, model);
     fields.check_read();
-    set_prompt(read, asked, model);
+    write_prompt(read, asked.conversation, model);
+    check_thinking(asked, read.chat.syntax, model);
     return read;
 }
 
 uint64_t count_tokens(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
     const Fields fields(object, count_table());
-    ChatRequest read;
     const ReadConversation asked = read_conversation(fields, model);
     fields.check_read();
-    set_prompt(read, asked, model);
-    return read.request.prompt.size();
+    // Of any length: clients ask so that they know what does not fit.
+    const text::WrittenChat written = write(asked.conversation, model, [](uint64_t) {});
+    check_thinking(asked, written.reply, model);
+    const size_t tokens = model.writer->tokens(written, 0, kMostCounted).size();
+    if (tokens > kMostCounted)
+        throw ApiError(400, fmt::format("messages: more than {} tokens; count them in parts", kMostCounted),
+                       "messages");
+    return tokens;
 }
 
 }  // namespace tessera::server::anthropic

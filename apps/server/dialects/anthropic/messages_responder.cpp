@@ -3,7 +3,7 @@
 namespace tessera::server::anthropic {
 
 void MessagesResponder::write_head(text::JsonWriter& json) const {
-    json.begin_object().member("id", "msg" + id_).member("type", "message").member("role", "assistant");
+    json.begin_object().member("id", "msg_" + id_).member("type", "message").member("role", "assistant");
     json.member("model", model().name).key("content");
 }
 
@@ -73,6 +73,15 @@ void MessagesResponder::enter(text::ReplyKind kind, const Call* call) {
 
 void MessagesResponder::leave() {
     if (!block_) return;
+    // Clients look for it at the end of reasoning; nothing is signed.
+    if (block_ == text::ReplyKind::kReasoning) {
+        std::string signature;
+        text::JsonWriter signed_json(signature);
+        signed_json.begin_object().member("type", "content_block_delta").member("index", blocks_);
+        signed_json.key("delta").begin_object().member("type", "signature_delta").member("signature", "");
+        signed_json.end_object().end_object();
+        send(signature, "content_block_delta");
+    }
     block_.reset();
     std::string out;
     text::JsonWriter json(out);

@@ -14,7 +14,7 @@ class MessagesResponder final : public ChatResponder {
   public:
     MessagesResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
                       ChatDelivery chat)
-        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "toolu") {}
+        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "toolu_") {}
 
   private:
     std::string progress_json(std::string_view progress) override;

@@ -89,7 +89,8 @@ std::string PlainResponder::event(size_t index, std::string_view text, std::stri
 
 void PlainResponder::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
     Choice& choice = choices_[index];
-    if (token.token && plain_.tokens) choice.tokens.push_back(*token.token);
+    // As llama-server has them: parts of a stream tell their tokens, whole answers where that is asked for.
+    if (token.token && (plain_.tokens || streams())) choice.tokens.push_back(*token.token);
     if (token.probabilities) choice.probabilities.add(*token.probabilities, *model().tokenizer, plain_.sampled);
     if (!streams()) {
         choice.text += token.text;

@@ -13,7 +13,7 @@ class OllamaChatResponder : public ChatResponder {
   public:
     OllamaChatResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
                         ChatDelivery chat, bool generate = false)
-        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "call"),
+        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "call_"),
           generate_(generate) {}
 
   private:

@@ -12,7 +12,7 @@ std::string_view finish_of(session::FinishReason reason, bool calls) {
 
 void ChatCompletionResponder::write_head(text::JsonWriter& json, std::string_view object) const {
     json.begin_object();
-    json.member("id", "chatcmpl" + id_).member("object", object).member("created", created_);
+    json.member("id", "chatcmpl-" + id_).member("object", object).member("created", created_);
     json.member("model", model().name).member("system_fingerprint", kFingerprint);
 }
 
@@ -21,6 +21,7 @@ void ChatCompletionResponder::write_usage(text::JsonWriter& json) const {
     json.member("prompt_tokens", usage_.prompt_tokens).member("completion_tokens", usage_.new_tokens);
     json.member("total_tokens", usage_.prompt_tokens + usage_.new_tokens);
     json.key("prompt_tokens_details").begin_object().member("cached_tokens", usage_.reused_tokens).end_object();
+    json.key("completion_tokens_details").begin_object().member("reasoning_tokens", reasoning_tokens()).end_object();
     json.end_object();
 }
 
@@ -41,7 +42,7 @@ void ChatCompletionResponder::send_opening() {
     json.key("choices").begin_list();
     for (size_t i = 0; i < choices(); ++i) {
         json.begin_object().member("index", i);
-        json.key("delta").begin_object().member("role", "assistant").member("content", "").end_object();
+        json.key("delta").begin_object().member("role", "assistant").key("content").null().end_object();
         json.key("logprobs").null().key("finish_reason").null().end_object();
     }
     json.end_list();

@@ -13,7 +13,7 @@ class ChatCompletionResponder final : public ChatResponder {
   public:
     ChatCompletionResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model,
                             Delivery delivery, ChatDelivery chat)
-        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "call") {}
+        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "call_") {}
 
   private:
     std::string progress_json(std::string_view progress) override;

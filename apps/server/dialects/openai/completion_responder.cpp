@@ -78,7 +78,7 @@ std::string CompletionResponder::Tokens::take() {
 
 void CompletionResponder::write_head(text::JsonWriter& json) const {
     json.begin_object();
-    json.member("id", "cmpl" + id_).member("object", "text_completion").member("created", created_);
+    json.member("id", "cmpl-" + id_).member("object", "text_completion").member("created", created_);
     json.member("model", model().name).member("system_fingerprint", kFingerprint);
     json.key("choices").begin_list();
 }

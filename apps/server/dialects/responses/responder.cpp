@@ -12,8 +12,8 @@ constexpr std::string_view kInProgress = "in_progress", kCompleted = "completed"
 }  // namespace
 
 ResponsesResponder::Item ResponsesResponder::item_of(text::ReplyKind kind, const Call* call) {
-    if (call) return {text::ReplyKind::kToolArguments, new_id("fc"), call->arguments, call->id, call->name};
-    return {kind, new_id(kind == text::ReplyKind::kReasoning ? "rs" : "msg"), {}, {}, {}};
+    if (call) return {text::ReplyKind::kToolArguments, new_id("fc_"), call->arguments, call->id, call->name};
+    return {kind, new_id(kind == text::ReplyKind::kReasoning ? "rs_" : "msg_"), {}, {}, {}};
 }
 
 template <typename Fill>
@@ -27,7 +27,7 @@ void ResponsesResponder::write_event(std::string_view type, const Fill& fill) {
 }
 
 void ResponsesResponder::write_head(text::JsonWriter& json, std::string_view status) const {
-    json.begin_object().member("id", "resp" + id_).member("object", "response").member("created_at", created_);
+    json.begin_object().member("id", "resp_" + id_).member("object", "response").member("created_at", created_);
     json.member("status", status).member("background", false).member("model", model().name);
 }
 
@@ -66,7 +66,7 @@ void ResponsesResponder::write_finished(text::JsonWriter& json) {
     json.key("input_tokens_details").begin_object().member("cached_tokens", usage_.reused_tokens).end_object();
     json.member("output_tokens", usage_.new_tokens);
     json.key("output_tokens_details").begin_object();
-    json.member("reasoning_tokens", choice(0).reasoning_tokens).end_object();
+    json.member("reasoning_tokens", reasoning_tokens()).end_object();
     json.member("total_tokens", usage_.prompt_tokens + usage_.new_tokens).end_object();
     json.key("timings").json(timings_json()).end_object();
 }

@@ -16,7 +16,7 @@ class ResponsesResponder final : public ChatResponder {
   public:
     ResponsesResponder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, Delivery delivery,
                        ChatDelivery chat)
-        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "call") {}
+        : ChatResponder(std::move(exchange), std::move(model), delivery, std::move(chat), "call_") {}
 
   private:
     // Of the output: reasoning, a message, or a call with its number.
