@@ -38,6 +38,11 @@ class Texts(WithAServer):
                 return element && shape(element);
             })))""")
 
+    def test_layers_of_formulas_are_bounded(self):
+        self.show(("assistant", r"$\widehat{abc}$ " * 300), ("assistant", r"$\overbrace{abc}$ " * 300))
+        self.assertEqual(len(self.all("mover")), 600)
+        self.assertEqual(len(self.all(".math-wide")), 200)
+
     def test_a_formula_of_a_stream_does_not_flicker(self):
         """It is its source, and from then on a formula."""
         text = r"a $x_1 * y_2$ b *c* \(d_1 * e\)" + "\n\n$$\n- x_1\n* y\n$$\n\nend"
@@ -55,11 +60,11 @@ class Texts(WithAServer):
         self.assertEqual([n for n, _ in itertools.groupby(others for _, others in seen)], [0, 1])
 
     def test_a_hostile_text_takes_no_time(self):
-        """Of 50 kB, and of 200 kB of what opens formulas: the time of any other text of this length."""
+        """Of 25 kB, and of 200 kB of what opens formulas: the time of any other text of this length."""
         took = self.browser.execute_async_script(r"""
             const done = arguments[arguments.length - 1];
             import('./markdown.js').then(({MarkdownView}) => {
-                const n = 50000, took = {};
+                const n = 25000, took = {};
                 const of = (text) => text.repeat(n / text.length);
                 for (const text of ['# ' + of(' ') + 'x', 'a|b\n| -' + of(' ') + 'x', of('*a '), of('['), of('`') + 'x', of('`` ` '), of('> '),
                                     of('- '), of('_a*'), 'http://' + of('.'), of('- a\n\n'), '``` ' + of(' ') + '`', of('**'), of('- - '),
@@ -91,7 +96,7 @@ class Texts(WithAServer):
         found = self.browser.execute_async_script(r"""
             const [done] = arguments;
             import('./highlight.js').then(({highlight}) => {
-                const bad = [], length = 20000;
+                const bad = [], length = 10000;
                 for (const language of ['c', 'js', 'rust', 'py', 'bash', 'sql', 'json', 'html', 'css', 'diff', 'tex']) {
                     for (const part of ['a', '"', "'", '`', '/*', '<', '#', '$', '${', '\\', '-', '1', '@', ' ', '\n', '\x22\x22\x22', "'a", 'a(', '[[', ':', '1.', ' -a']) {
                         const text = part.repeat(length / part.length), start = performance.now();

@@ -28,6 +28,18 @@ const worded = (text, limits) => ({kind: "fn", limits, node: mml("mo", {movablel
 
 const is_letter = (c) => /^\p{L}$/u.test(c);
 const ASCII = new Map([["-", "\u2212"], ["*", "\u2217"], ["`", "\u2018"]]);
+// What is stretched sideways Chromium cuts at the borders of the tiles that it draws, unless it has a layer of its own. Of layers
+// a page has only so many: those that it shows, and those that were made since it last ran other code.
+const MAX_WIDE = 200;
+const shown_wide = document.getElementsByClassName("math-wide");
+let made_wide = 0;
+
+function wide() {
+    if (shown_wide.length + made_wide >= MAX_WIDE) return {};
+    if (made_wide++ === 0) queueMicrotask(() => { made_wide = 0; });
+    return {class: "math-wide"};
+}
+
 const SIZES = {big: 1.2, Big: 1.8, bigg: 2.4, Bigg: 3};
 const STYLES = {displaystyle: ["true", "0"], textstyle: ["false", "0"], scriptstyle: ["false", "1"], scriptscriptstyle: ["false", "2"]};
 const INFIX = {over: [], atop: ["", "", "0"], choose: ["(", ")", "0"], brace: ["{", "}", "0"], brack: ["[", "]", "0"]};
@@ -121,13 +133,13 @@ class Parser {
     scripted() {
         const base = "^_'".includes(this.next) ? ordinary(mml("mrow")) : this.atom();
         if (!base) return null;
-        let {limits} = base, sub = null, sup = null, primes = "";
+        let {limits} = base, sub = null, sup = null, primes = 0;
         for (;;) {
             if (this.next === "\\limits" || this.next === "\\nolimits") {
                 limits = this.take() === "\\limits" ? "always" : undefined;
             } else if (this.next === "'" && !sup) {
                 this.take();
-                primes += "\u2032";
+                ++primes;
             } else if (this.next === "^" && !sup) {
                 this.take();
                 sup = this.argument();
@@ -139,14 +151,13 @@ class Parser {
             }
         }
         if (this.next === "^" || this.next === "_") throw new Unreadable();
-        if (primes) {
-            const mark = mml("mo", {lspace: "0", rspace: "0"}, primes);
-            sup = sup ? mml("mrow", {}, mark, sup) : mark;
-        }
-        if (!sub && !sup) return base;
+        // Fonts have primes at their height, so that they are no superscripts.
+        const marks = ["", "\u2032", "\u2033", "\u2034", "\u2057"][primes] ?? "\u2032".repeat(primes);
+        const node = marks ? mml("mrow", {}, base.node, mml("mo", {lspace: "0", rspace: "0"}, marks)) : base.node;
+        if (!sub && !sup) return {...base, operator: base.operator ?? base.node, node};
         if (limits === "always" && base.node.localName === "mo") base.node.setAttribute("movablelimits", "false");
         const name = limits ? (sub && sup ? "munderover" : sub ? "munder" : "mover") : sub && sup ? "msubsup" : sub ? "msub" : "msup";
-        return {kind: base.kind, operator: base.operator ?? base.node, sign: base.sign, node: mml(name, {}, base.node, ...[sub, sup].filter(Boolean))};
+        return {kind: base.kind, operator: base.operator ?? base.node, sign: base.sign, node: mml(name, {}, node, ...[sub, sup].filter(Boolean))};
     }
 
     // One group, command or character, as TeX takes arguments: of a number the first digit alone.
@@ -254,18 +265,19 @@ class Parser {
         if (SPACES.has(name)) return space(SPACES.get(name));
         if (ACCENTS.has(name)) {
             const [mark, stretches] = ACCENTS.get(name);
-            const over = mml("mover", {accent: "true"}, this.argument(), mml("mo", {stretchy: stretches ? "true" : "false"}, mark));
+            const over = mml("mover", {accent: "true", ...(stretches ? wide() : {})}, this.argument(), mml("mo", {stretchy: stretches ? "true" : "false"}, mark));
             return {kind: "ord", limits: name.startsWith("overb") ? "always" : undefined, node: over};
         }
         if (BELOW.has(name)) {
-            const under = mml("munder", {accentunder: "true"}, this.argument(), mml("mo", {stretchy: "true"}, BELOW.get(name)));
+            const under = mml("munder", {accentunder: "true", ...wide()}, this.argument(), mml("mo", {stretchy: "true"}, BELOW.get(name)));
             return {kind: "ord", limits: "always", node: under};
         }
         if (ARROWS.has(name)) {
             const below = this.optional(), above = this.argument();
-            const arrow = mml("mo", {stretchy: "true", lspace: em(2 / 9), rspace: em(2 / 9)}, ARROWS.get(name));
+            const arrow = mml("mo", {stretchy: "true", lspace: "0", rspace: "0"}, ARROWS.get(name));
             const padded = (node) => mml("mrow", {}, space(.3).node, node, space(.3).node);
-            return {kind: "op", node: below ? mml("munderover", {}, arrow, padded(below), padded(above)) : mml("mover", {}, arrow, padded(above))};
+            const node = below ? mml("munderover", wide(), arrow, padded(below), padded(above)) : mml("mover", wide(), arrow, padded(above));
+            return {kind: "op", node: mml("mrow", {}, space(2 / 9).node, node, space(2 / 9).node)};
         }
         if (FONTS.has(name)) return ordinary(this.with_font(FONTS.get(name), () => this.argument()));
         if (DELIMITERS.has(name)) {
