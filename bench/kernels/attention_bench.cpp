@@ -55,6 +55,11 @@ constexpr Shape kShapes[] = {
     {"generation, 16 heads of 192/128, f16, 4096", Variant::kPlain, TSR_TYPE_F16, 16, 16, 192, 128, 0, 0, 4095, 1},
     {"generation, 32 heads over 8 of 128, f16, 4096", Variant::kPlain, TSR_TYPE_F16, 32, 8, 128, 128, 0, 0, 4095, 1},
     {"generation, 32 heads over 4 of 128, f16, 4096", Variant::kPlain, TSR_TYPE_F16, 32, 4, 128, 128, 0, 0, 4095, 1},
+    {"generation, 32 heads over 8 of 128, q8_0, 4096", Variant::kPlain, TSR_TYPE_Q8_0, 32, 8, 128, 128, 0, 0, 4095, 1},
+    {"generation, 96 heads over 8 of 128, f16, 4096", Variant::kPlain, TSR_TYPE_F16, 96, 8, 128, 128, 0, 0, 4095, 1},
+    {"generation, 96 heads over 8 of 128, q8_0, 4096", Variant::kPlain, TSR_TYPE_Q8_0, 96, 8, 128, 128, 0, 0, 4095, 1},
+    {"generation, 64 heads over 8 of 64, f16, 4096", Variant::kPlain, TSR_TYPE_F16, 64, 8, 64, 64, 0, 0, 4095, 1},
+    {"generation, 64 heads over 8 of 64, f16, 127", Variant::kPlain, TSR_TYPE_F16, 64, 8, 64, 64, 0, 0, 127, 1},
     {"prompt of 512 at 2048, 32 heads over 8, f16", Variant::kPlain, TSR_TYPE_F16, 32, 8, 128, 128, 0, 0, 2048, 512},
 };
 

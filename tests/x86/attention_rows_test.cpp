@@ -124,6 +124,8 @@ std::vector<Setting> rows_of_a_sequence() {
         add("Plain192" + end, {"", kPlain, type, 4, 4, 192, 128, 0, 0, {{1021, 8}}});
         add("Groups128" + end, {"", kPlain, type, 16, 4, 128, 128, 0, 0, {{1021, 8}}});
         add("GroupsOfEight" + end, {"", kPlain, type, 16, 2, 64, 64, 0, 0, {{510, 8}}});
+        add("GroupsOfTwelve" + end, {"", kPlain, type, 96, 8, 64, 64, 0, 0, {{1021, 8}}});
+        add("PairsOfHeads" + end, {"", kPlain, type, 10, 5, 64, 64, 0, 0, {{253, 8}}});
     }
     add("LatentManyHeads", {"", kPrefix, TSR_TYPE_F16, 128, 1, 576, 512, 0, 0, {{700, 8}}});
     add("OddPrefix", {"", kPrefix, TSR_TYPE_F16, 3, 1, 45, 37, 0, 0, {{252, 8}}});

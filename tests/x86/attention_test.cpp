@@ -63,6 +63,11 @@ std::vector<Setting> settings() {
         add("PlainGeneration192" + end, {"", kPlain, type, 4, 4, 192, 128, 0, 0, {{700, 1}}});
         add("Groups128" + end, {"", kPlain, type, 32, 4, 128, 128, 0, 0, {{0, 33}, {520, 1}}});
         add("Groups64" + end, {"", kPlain, type, 14, 2, 64, 64, 0, 0, {{250, 20}}});
+        // Single rows of each number of heads that share a key, whose values are whole and partial tiles.
+        for (const int group : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16, 17}) {
+            add("GroupsOf" + std::to_string(group) + end,
+                {"", kPlain, type, 3 * group, 3, 64, group % 2 == 0 ? 96 : 224, 0, 0, {{333, 1}, {30, 3}}});
+        }
         add("Projected" + end, {"", kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 70}, {200, 20}}});
         add("ProjectedQuantised" + end, {"", kProjected, type, 2, 1, 192, 128, 256, TSR_TYPE_Q4_0, {{90, 120}}});
     }

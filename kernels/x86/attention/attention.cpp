@@ -121,6 +121,18 @@ double conversion_lanes(const attention::Problem& problem, const tsr_node& node)
     return attends_int16_pages(problem, node) ? 3 : 8;
 }
 
+// Whether single rows are attended in f32 along the cached rows (few_lanes.hpp). Code for vectors of 256 bits takes
+// halves of blocks of 32, too.
+bool attends_few(const attention::Problem& problem, const tsr_node& node) noexcept {
+    const auto takes = [](const tsr_tensor& cache, int elements) {
+        return elements % 32 == 0 && (cache.type == TSR_TYPE_F32 || cache.type == TSR_TYPE_F16 ||
+                                      cache.type == TSR_TYPE_BF16 || cache.type == TSR_TYPE_Q8_0);
+    };
+    const tsr_tensor& k = *node.inputs[cpu::kK];
+    const tsr_tensor& v = problem.variant == attention::Variant::kPlain ? *node.inputs[cpu::kV] : k;
+    return problem.group <= problem.most_few_lanes() && takes(k, problem.shape.key) && takes(v, problem.shape.value);
+}
+
 // `rows` rows, which attend to `tokens` tokens each on average.
 Amount amount_of(const attention::Problem& problem, double lanes, double conversion, double rate,
                  const attention::Budget& budget, double row_bytes, double rows, double tokens,
@@ -146,9 +158,13 @@ void write_estimate(const attention::Problem& problem, const AttentionCode& code
     };
     const double row_bytes = bytes_a_token(1) + bytes_a_token(2);
     const double all = static_cast<double>(problem.max_rows), full = static_cast<double>(problem.most_seen());
-    const double rate = attention_rates(vectors_of(device).processor).*code.rate;
+    const AttentionRates rates = attention_rates(vectors_of(device).processor);
+    const double rate = rates.*code.rate;
     const double conversion = conversion_lanes(problem, node);
+    const bool few = attends_few(problem, node);
     const auto amount = [&](double rows, double tokens, double cached) {
+        if (few && rows <= attention::kFewRows)
+            return Amount{row_bytes * cached * rows, problem.macs_a_token() * tokens * rows / rates.floats};
         return amount_of(problem, code.lanes, conversion, rate, budget, row_bytes, rows, tokens, cached);
     };
     // With nothing cached a row attends to those before it in the batch: half of them.

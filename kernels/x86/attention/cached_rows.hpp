@@ -1,4 +1,4 @@
-// What one key has of cached rows, to be asked for before it is read.
+// What the key heads of a unit have of cached rows, to be asked for before it is read.
 #pragma once
 
 #include "../kit.hpp"
@@ -10,13 +10,13 @@
 
 namespace tessera::x86::attention {
 
-// `elements` of each row of a cache, those of key `key`, in the tokens of a slice.
+// `elements` of each row of a cache, from element `first` on, in the tokens of a slice.
 class CachedRows {
   public:
-    CachedRows(const Operands& operands, const View& cache, const Slice& s, int key, int elements) noexcept
+    CachedRows(const Operands& operands, const View& cache, const Slice& s, int64_t first, int64_t elements) noexcept
         : operands_(operands), cache_(cache), slice_(s) {
         const FormatSize size = format_size(cache.tensor->type);
-        begin_ = size.prefix + int64_t{key} * elements / size.elements * size.bytes;
+        begin_ = size.prefix + first / size.elements * size.bytes;
         bytes_ = elements / size.elements * size.bytes;
     }
     const char* operator()(int32_t token) const noexcept {

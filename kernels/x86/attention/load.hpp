@@ -1,4 +1,4 @@
-// From q to a panel's queries, and from cached rows to strips of keys and values.
+// From q to the lanes of a panel, and from cached rows to strips of keys and values.
 #pragma once
 
 #include "../kit.hpp"
@@ -10,18 +10,18 @@ template <class Isa, class Arithmetic>
 struct Load {
     static constexpr int kPanel = Arithmetic::kPanel;
 
-    static void panel(const Operands& o, const Slice& s, int key, int64_t panel, Panel<Arithmetic>& to) noexcept {
-        const float* rows[kPanel] = {};
+    // All but its queries, which are rows[lane]; nullptr: the lane is not used.
+    static void panel(const Operands& o, const Slice& s, int key, int64_t panel, Panel<Arithmetic>& to,
+                      const float* (&rows)[kPanel]) noexcept {
         const int lanes = Lanes<Isa, Arithmetic>::count(s, panel);
         for (int i = 0; i < kPanel; ++i) {
             const int64_t lane = panel * kPanel + std::min(i, lanes - 1);
             const int32_t row = o.row_of(s, lane);
-            if (i < lanes) rows[i] = o.q.floats(o.head_of(key, lane), row);
+            rows[i] = i < lanes ? o.q.floats(o.head_of(key, lane), row) : nullptr;
             to.limits[i] = s.first_position + (row - s.begin);
         }
         to.lanes = lanes;
         to.vectors = Lanes<Isa, Arithmetic>::vectors(s, panel);
-        Arithmetic::load_queries(to.queries, o.shape(), rows, to.vectors, o.problem().scale);
     }
 
     // Prefetches elements [first, first + elements) of `count` rows.

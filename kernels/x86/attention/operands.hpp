@@ -52,8 +52,8 @@ class Operands {
     const View& values() const noexcept { return problem().variant == Variant::kPlain ? v : k; }
 
     template <class Arithmetic>
-    Slices<Arithmetic> slices(int few_lanes) const noexcept {
-        return {problem(), state_.budget, positions, sequences, rows, few_lanes};
+    Slices<Arithmetic> slices(bool few) const noexcept {
+        return {problem(), state_.budget, positions, sequences, rows, few};
     }
 
     // Throws sdk::Failure if a sequence, a position or a page of a slice is out of range.

@@ -42,6 +42,10 @@ struct Problem {
         return window == 0 ? 0 : std::max<int64_t>(0, position - window + 1);
     }
     int64_t most_seen() const noexcept { return window == 0 ? max_tokens : window; }
+    // Lanes of a key head up to which FewLanes may compute them.
+    int most_few_lanes() const noexcept {
+        return variant == Variant::kPlain ? kFewLanesOfHeads : variant == Variant::kPrefix ? kFewLanes : 0;
+    }
     // Multiplications of one row with one token, expansion aside.
     double macs_a_token() const noexcept { return static_cast<double>(heads) * (shape.key + shape.value); }
 

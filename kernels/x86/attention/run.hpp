@@ -10,6 +10,7 @@
 #include "few_lanes.hpp"
 #include "load.hpp"
 #include "merge.hpp"
+#include "streams.hpp"
 #include "write.hpp"
 
 #include <tessera/cpu/exponential.hpp>
@@ -24,7 +25,7 @@ class Run {
   public:
     static constexpr int kLanes = Isa::kLanes;
     static constexpr int kPanel = Arithmetic::kPanel;
-    using Few = FewLanes<Isa, Arithmetic>;
+    using Few = FewLanes<typename Isa::Plain>;
     using Loads = Load<Isa, Arithmetic>;
     using Merges = Merge<Isa, Arithmetic>;
 
@@ -35,7 +36,7 @@ class Run {
           run_(run),
           operands_(state, run),
           spans_(state.problem),
-          few_lanes_(takes_few() ? Few::kMaxLanes : 0) {}
+          takes_few_(takes_few()) {}
 
     // Throws before the first barrier, in all workers alike.
     void go() {
@@ -57,7 +58,7 @@ class Run {
   private:
     using SliceList = Slices<Arithmetic>;
 
-    SliceList slices() const noexcept { return operands_.template slices<Arithmetic>(few_lanes_); }
+    SliceList slices() const noexcept { return operands_.template slices<Arithmetic>(takes_few_); }
     uint32_t workers() const noexcept { return std::min(run_.workers, static_cast<uint32_t>(state_.budget.workers)); }
 
     void check_rows() {
@@ -68,11 +69,11 @@ class Run {
         }
     }
 
-    // Units are numbered slice by slice, key by key, blocks of panels before spans.
+    // Units are numbered slice by slice, group of keys by group, blocks of panels before spans.
     void attend() noexcept {
         int64_t count = 0;
         SliceList list = slices();
-        for (Slice s; list.next(s);) count += int64_t{s.units()} * problem_.key_units;
+        for (Slice s; list.next(s);) count += int64_t{s.units()} * s.key_groups;
         // A worker's own units ascend, so the search continues from the current slice; units of others start it
         // again.
         Slice s;
@@ -86,62 +87,94 @@ class Run {
             while (index >= end) {
                 list.next(s);
                 first = end;
-                end += int64_t{s.units()} * problem_.key_units;
+                end += int64_t{s.units()} * s.key_groups;
             }
-            const auto unit_of_key = static_cast<int>((index - first) % s.units());
+            const auto group = static_cast<int>((index - first) / s.units());
+            const auto unit_of_group = static_cast<int>((index - first) % s.units());
             const int span = s.first_slot < 0 ? 0
-                                              : dealt_span(unit_of_key / s.blocks, s.first_span, s.spans_end,
+                                              : dealt_span(unit_of_group / s.blocks, s.first_span, s.spans_end,
                                                            static_cast<int>(workers()));
-            unit(s, static_cast<int>((index - first) / s.units()), unit_of_key % s.blocks, span);
+            unit(s, block_of(s, group, unit_of_group % s.blocks), span);
         });
         leave_gathered();
     }
 
-    void unit(const Slice& s, int key, int block, int span) noexcept {
-        if constexpr (!Arithmetic::kBytePages) {
-            if (problem_.variant == Variant::kProjected) Expand<Isa, Arithmetic>::projections(operands_, scratch_, key);
-        }
+    // What a unit computes: some panels of one key head, or the only panel of each of several.
+    struct Block {
+        int key, keys;
+        int64_t first_panel;
+        int panels;  // of each key head
+        bool operator==(const Block&) const = default;
+        int count() const noexcept { return keys * panels; }
+        int key_of(int i) const noexcept { return key + i / panels; }
+        int64_t panel_of(int i) const noexcept { return first_panel + i % panels; }
+    };
+    Block block_of(const Slice& s, int group, int block) const noexcept {
+        const int key = group * s.keys;
         const int64_t first = int64_t{block} * s.block_panels;
-        const int panels = static_cast<int>(std::min<int64_t>(s.block_panels, s.panels - first));
+        return {key, std::min(s.keys, problem_.key_units - key), first,
+                static_cast<int>(std::min<int64_t>(s.block_panels, s.panels - first))};
+    }
+
+    void load_panel(const Slice& s, int key, int64_t panel, Panel<Arithmetic>& to) const noexcept {
+        const float* rows[kPanel];
+        Loads::panel(operands_, s, key, panel, to, rows);
+        if (s.few) {
+            const int padded = Few::padded(to.lanes);
+            std::fill(rows + to.lanes, rows + padded, rows[0]);
+            Few::load_queries(rows, padded, shape_.key, problem_.scale, to.few_queries);
+        } else {
+            Arithmetic::load_queries(to.queries, shape_, rows, to.vectors, problem_.scale);
+        }
+    }
+
+    void unit(const Slice& s, const Block& b, int span) noexcept {
+        if constexpr (!Arithmetic::kBytePages) {
+            if (problem_.variant == Variant::kProjected)
+                Expand<Isa, Arithmetic>::projections(operands_, scratch_, b.key);
+        }
         // Spans of one block often follow each other.
-        const Loaded wanted{s.begin, key, block};
-        if (loaded_ != wanted) {
-            for (int i = 0; i < panels; ++i) Loads::panel(operands_, s, key, first + i, panels_[i]);
-            loaded_ = wanted;
+        if (loaded_slice_ != s.begin || loaded_ != b) {
+            for (int i = 0; i < b.count(); ++i) load_panel(s, b.key_of(i), b.panel_of(i), panels_[i]);
+            loaded_slice_ = s.begin;
+            loaded_ = b;
         }
         if (s.first_slot >= 0) {
-            gather(s, key, block, first, panels, span);
+            gather(s, b, span);
         } else if (s.spans() == 1) {
-            attend_span(s, key, panels, s.first_span);
-            for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].out);
+            attend_span(s, b, s.first_span);
+            for (int i = 0; i < b.count(); ++i) write(s, b.key_of(i), b.panel_of(i), panels_[i].out);
         } else {
             // All spans of the block by one worker, merged in the same order as by several.
             leave_gathered();
             for (int p = s.first_span; p < s.spans_end; ++p) {
-                attend_to_group(s, key, first, panels, p, p % kSpansOfGroup == 0 || p == s.first_span);
+                attend_to_group(s, b, p, p % kSpansOfGroup == 0 || p == s.first_span);
                 const bool ends = p + 1 == std::min(end_of_group(p), s.spans_end);
-                for (int i = 0; ends && i < panels; ++i)
-                    join(panels_[i].total, panels_[i].group, p < end_of_group(s.first_span), lies(s, first + i));
+                for (int i = 0; ends && i < b.count(); ++i)
+                    join(panels_[i].total, panels_[i].group, p < end_of_group(s.first_span), lies(s, b.panel_of(i)));
             }
-            for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].total);
+            for (int i = 0; i < b.count(); ++i) write(s, b.key_of(i), b.panel_of(i), panels_[i].total);
         }
     }
 
     // Attends a span. Its result becomes the panels' `group` if it begins that, and is joined to it if not.
-    void attend_to_group(const Slice& s, int key, int64_t first, int panels, int span, bool begins) noexcept {
+    void attend_to_group(const Slice& s, const Block& b, int span, bool begins) noexcept {
         // A span of one strip that the only panel sees is added as a later strip of a span is: with the same bits, but
         // without a result of its own.
         const int64_t strip = spans_.begin(span);
-        const bool adds = !begins && panels == 1 && !s.few && spans_.begin(span + 1) == strip + 1 &&
+        const bool adds = !begins && b.panels == 1 && !s.few && spans_.begin(span + 1) == strip + 1 &&
                           strip * kStrip <= panels_[0].limits[kPanel - 1];
+        const auto swap = [&] {
+            for (int i = 0; i < b.count(); ++i) std::swap(panels_[i].out, panels_[i].group);
+        };
         if (adds) {
-            std::swap(panels_[0].out, panels_[0].group);
-            attend_strips(s, key, 1, span);
-            std::swap(panels_[0].out, panels_[0].group);
+            swap();
+            attend_strips(s, b, span);
+            swap();
             return;
         }
-        attend_span(s, key, panels, span);
-        for (int i = 0; i < panels; ++i) join(panels_[i].group, panels_[i].out, begins, lies(s, first + i));
+        attend_span(s, b, span);
+        for (int i = 0; i < b.count(); ++i) join(panels_[i].group, panels_[i].out, begins, lies(s, b.panel_of(i)));
     }
 
     // `later` joined to `result`, or in its place if it is the first. What `later` holds then is of no use.
@@ -156,33 +189,32 @@ class Run {
     // `group`.
     struct Gathered {
         Slice slice;
-        int key, block;
-        int64_t first_panel;
-        int panels;
+        Block block;
         int span, count = 0;
     };
     // Attends a span and gathers its result.
-    void gather(const Slice& s, int key, int block, int64_t first, int panels, int span) noexcept {
+    void gather(const Slice& s, const Block& b, int span) noexcept {
         Gathered& g = gathered_;
-        const bool goes_on = g.count > 0 && g.slice.begin == s.begin && g.key == key && g.block == block &&
+        const bool goes_on = g.count > 0 && g.slice.begin == s.begin && g.block == b &&
                              (g.span % kSpansOfGroup == 0 || g.span == s.first_span) && span == g.span + g.count &&
                              span % kSpansOfGroup != 0;
         if (!goes_on) {
             leave_gathered();
-            g = {s, key, block, first, panels, span, 0};
+            g = {s, b, span, 0};
         }
-        attend_to_group(s, key, first, panels, span, !goes_on);
+        attend_to_group(s, b, span, !goes_on);
         ++g.count;
     }
     // To its slot.
     void leave_gathered() noexcept {
         Gathered& g = gathered_;
         if (g.count == 0) return;
-        for (int i = 0; i < g.panels; ++i) {
-            float* to = slot(g.slice, g.key, g.first_panel + i, g.span);
+        for (int i = 0; i < g.block.count(); ++i) {
+            const int64_t panel = g.block.panel_of(i);
+            float* to = slot(g.slice, g.block.key_of(i), panel, g.span);
             const float* from = panels_[i].group;
-            const Result order = lies(g.slice, g.first_panel + i);
-            const int vectors = Lanes<Isa, Arithmetic>::vectors(g.slice, g.first_panel + i);
+            const Result order = lies(g.slice, panel);
+            const int vectors = Lanes<Isa, Arithmetic>::vectors(g.slice, panel);
             const int lanes = order.by_lane ? order.lanes : vectors * kLanes;
             const int64_t floats = int64_t{shape_.padded_value()} * lanes;
             if (pays_past_caches(run_, floats * int64_t{sizeof(float)}))
@@ -202,7 +234,7 @@ class Run {
     // Few rows of int16 are multiplied where they lie.
     bool takes_value_rows() const noexcept { return Arithmetic::kValueRows && shape_.prefix; }
     Result lies(const Slice& s, int64_t panel) const noexcept {
-        return {Lanes<Isa, Arithmetic>::count(s, panel), takes_value_rows() && !s.few && s.alone(panel)};
+        return {Lanes<Isa, Arithmetic>::count(s, panel), s.few || (takes_value_rows() && s.alone(panel)), s.few};
     }
     float* slot(const Slice& s, int key, int64_t panel, int span) const noexcept {
         const int64_t index = s.first_slot + (int64_t{key} * s.panels + panel) * s.spans() + span - s.first_span;
@@ -211,26 +243,26 @@ class Run {
     // Whether FewLanes computes slices of few lanes.
     bool takes_few() const noexcept {
         if (Arithmetic::kBytePages) return false;
-        if (problem_.group > Few::kMaxLanes || problem_.variant == Variant::kProjected) return false;
+        if (problem_.group > problem_.most_few_lanes()) return false;
         const View& values = operands_.values();
         return Few::takes(operands_.k.tensor->type, shape_.key) && Few::takes(values.tensor->type, shape_.value);
     }
 
-    void attend_span(const Slice& s, int key, int panels, int span) noexcept {
-        for (int i = 0; i < panels; ++i) {
+    void attend_span(const Slice& s, const Block& b, int span) noexcept {
+        for (int i = 0; i < b.count(); ++i) {
             std::fill_n(top_of(panels_[i].out), kPanel, kHidden);
             std::fill_n(top_of(panels_[i].out) + kPanel, kPanel, 0.0f);
             panels_[i].empty = true;
         }
-        attend_strips(s, key, panels, span);
-        for (int i = 0; i < panels; ++i) {
+        attend_strips(s, b, span);
+        for (int i = 0; i < b.count(); ++i) {
             if (panels_[i].empty) std::fill_n(panels_[i].out, Panel<Arithmetic>::result_floats(shape_), 0.0f);
         }
     }
 
     // Adds the strips of a span to what the panels' `out` holds.
-    void attend_strips(const Slice& s, int key, int panels, int span) noexcept {
-        const int32_t last = panels_[panels - 1].limits[kPanel - 1];
+    void attend_strips(const Slice& s, const Block& b, int span) noexcept {
+        const int32_t last = panels_[b.count() - 1].limits[kPanel - 1];
         const auto end = static_cast<int>(std::min<int64_t>(spans_.begin(span + 1), s.strips));
         const int32_t first_token = first_page_of(panels_[0]);
         const auto begin = static_cast<int>(std::max<int64_t>(spans_.begin(span), first_token / kStrip));
@@ -239,18 +271,18 @@ class Run {
             const int tokens = std::min((strip + 1) * kStrip, last + 1) - first;
             if (tokens <= 0) break;
             if (s.few) {
-                if constexpr (!Arithmetic::kBytePages) attend_few(s, key, panels_[0], first, tokens);
+                if constexpr (!Arithmetic::kBytePages) attend_few(s, b, first, tokens);
                 continue;
             }
-            if (panels == 1 && problem_.variant != Variant::kProjected) {
+            if (b.panels == 1 && problem_.variant != Variant::kProjected) {
                 if (panels_[0].vectors == 2)
-                    attend_alone<2>(s, key, panels_[0], first, tokens);
+                    attend_alone<2>(s, b, first, tokens);
                 else
-                    attend_alone<1>(s, key, panels_[0], first, tokens);
+                    attend_alone<1>(s, b, first, tokens);
                 continue;
             }
-            load_strip(s, key, first, tokens);
-            for (int i = 0; i < panels; ++i) {
+            load_strip(s, b.key, first, tokens);
+            for (int i = 0; i < b.panels; ++i) {
                 if (panels_[i].vectors == 2)
                     attend_strip<2>(panels_[i], first, tokens);
                 else
@@ -275,50 +307,94 @@ class Run {
         }
     }
 
-    // A strip for the only panel of a block.
+    // A strip for the only panel of each key head.
     template <int V>
-    void attend_alone(const Slice& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+    void attend_alone(const Slice& s, const Block& b, int32_t first, int tokens) noexcept {
         if constexpr (Arithmetic::kBytePages) {
-            attend_byte_strip<V>(s, panel, first, tokens);
+            attend_byte_strip<V>(s, panels_[0], first, tokens);
         } else {
             if constexpr (Arithmetic::kInt16Pages) {
-                if (operands_.has_int16_pages()) return attend_int16_strip<V>(s, panel, first, tokens);
+                if (operands_.has_int16_pages()) return attend_int16_strip<V>(s, panels_[0], first, tokens);
             }
-            attend_canonical_strip<V>(s, key, panel, first, tokens);
+            if (problem_.variant == Variant::kPlain)
+                attend_plain_strip<V>(s, b, first, tokens);
+            else
+                attend_prefix_strip<V>(s, b, first, tokens);
         }
     }
 
-    // One panel uses each key once: keys stay in the first-level cache, or where they are multiplied again as values,
-    // in the second-level one. While keys are multiplied, values of the strip are asked for, and all along keys of the
-    // next one.
+    // What the key heads of a block have of cached rows.
+    CachedRows keys_of(const Slice& s, const Block& b) const noexcept {
+        return {operands_, operands_.k, s, int64_t{b.key} * shape_.key, int64_t{b.keys} * shape_.key};
+    }
+    CachedRows values_of(const Slice& s, const Block& b) const noexcept {
+        return {operands_, operands_.values(), s, int64_t{b.key} * shape_.value, int64_t{b.keys} * shape_.value};
+    }
+    // Asks for rows of a block, from those of the strip at `first` on.
+    void begin_streams(const Slice& s, const Block& b, int32_t first, int tokens) noexcept {
+        streams_.begin((int64_t{s.begin} << 32) + b.key, first, panels_[0].limits[kPanel - 1] + 1, tokens);
+    }
+
+    // One key head after another, each with the keys of the strip and then its values. Rows of the strip come into the
+    // second-level cache whole, while those of the strip before are multiplied.
     template <int V>
-    void attend_canonical_strip(const Slice& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+    void attend_plain_strip(const Slice& s, const Block& b, int32_t first, int tokens) noexcept {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
+        const char *key_rows[kStrip], *value_rows[kStrip];
+        operands_.find_rows(operands_.k, s, first, tokens, key_rows);
+        operands_.find_rows(operands_.v, s, first, tokens, value_rows);
+        const CachedRows keys = keys_of(s, b), values = values_of(s, b);
+        begin_streams(s, b, first, kStrip);
+        const int64_t next = streams_.next_block(first);
+        const auto ask_until = [&](int64_t row) { streams_.template ask<Isa>(row, INT_MAX, keys, &values); };
+        Asking asks([&](int count) { return streams_.lines(next + 2 * kStrip, count, keys, &values); });
+        for (int i = 0; i < b.keys; ++i) {
+            // Of the next strip, as much as is done of this one.
+            const auto ask_next = [&](int done) { ask_until(next + (int64_t{i} * 2 * kStrip + done) / b.keys); };
+            const int key = b.key + i;
+            for (int t = 0; t < tokens; t += kRows) {
+                const int count = std::min(kRows, tokens - t);
+                ask_until(streams_.key_row(first + t) + 2 * kRows);
+                ask_next(t);
+                Arithmetic::load_keys(scratch_.strip, shape_, operands_.k.tensor->type, key_rows + t,
+                                      int64_t{key} * shape_.key, t, count, 0);
+                Arithmetic::template scores<V>(panels_[i].queries, scratch_.strip, shape_, t, count, 0,
+                                               scratch_.weights.scores, V * kLanes, asks);
+            }
+            ask_next(kStrip);
+            Arithmetic::load_values(scratch_.strip, shape_, operands_.v.tensor->type, value_rows,
+                                    int64_t{key} * shape_.value, tokens);
+            weigh_strip<V>(panels_[i], first, tokens, asks);
+        }
+    }
+
+    // Keys are multiplied again as values, so they stay in the second-level cache. All along, keys of the next strip
+    // are asked for.
+    template <int V>
+    void attend_prefix_strip(const Slice& s, const Block& b, int32_t first, int tokens) noexcept {
+        constexpr int kRows = Arithmetic::template kTileRows<V>;
+        Panel<Arithmetic>& panel = panels_[0];
+        const tsr_type type = operands_.k.tensor->type;
         const char* rows[kStrip];
         operands_.find_rows(operands_.k, s, first, tokens, rows);
-        const CachedRows keys(operands_, operands_.k, s, key, shape_.key);
-        const CachedRows values(operands_, operands_.values(), s, key, shape_.value);
-        const int key_lines = keys.lines(kStrip, (kStrip + shape_.padded_value()) / kRows);
-        const int value_lines = values.lines(kRows, 1);
-        begin_asking(s, key, panel, first, keys, values);
+        const CachedRows keys = keys_of(s, b);
+        const int lines = keys.lines(kStrip, (kStrip + shape_.padded_value()) / kRows);
+        ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, keys.bytes());
         Asking asks([&](int count) -> Lines {
             if (keys.contiguous()) return ahead_.lines(first + 2 * kStrip, count, keys);
-            ahead_.template ask<Isa>(first + 2 * kStrip, key_lines, keys);
+            ahead_.template ask<Isa>(first + 2 * kStrip, lines, keys);
             return {nullptr, 0};
         });
         const bool keeps = takes_value_rows();
         for (int t = 0; t < tokens; t += kRows) {
             const int count = std::min(kRows, tokens - t);
-            const int64_t element = int64_t{key} * shape_.key;
-            float* const scores = scratch_.weights.scores;
             // Where nothing was asked for yet: what the next tile needs.
             ahead_.template ask<Isa>(first + t + 2 * kRows, INT_MAX, keys);
-            if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
             const int slot = keeps ? t : 0;
-            Arithmetic::load_keys(scratch_.strip, shape_, operands_.k.tensor->type, rows + t, element, t, count, slot);
-            if (shape_.prefix && !keeps) Arithmetic::values_of_keys(scratch_.strip, shape_, t, count, slot);
-            Arithmetic::template scores<V>(panel.queries, scratch_.strip, shape_, t, count, slot, scores, V * kLanes,
-                                           asks);
+            Arithmetic::load_keys(scratch_.strip, shape_, type, rows + t, 0, t, count, slot);
+            if (!keeps) Arithmetic::values_of_keys(scratch_.strip, shape_, t, count, slot);
+            Arithmetic::template scores<V>(panel.queries, scratch_.strip, shape_, t, count, slot,
+                                           scratch_.weights.scores, V * kLanes, asks);
         }
         if constexpr (Arithmetic::kValueRows) {
             if (keeps) {
@@ -328,20 +404,11 @@ class Run {
                 return weigh_rows<V>(panel, value_rows, first, tokens, asks);
             }
         }
-        Loads::values(operands_, scratch_, s, key, first, tokens);
         weigh_strip<V>(panel, first, tokens, asks);
     }
 
     // Values are not the first part of keys.
     bool values_apart() const noexcept { return problem_.variant == Variant::kPlain; }
-
-    void begin_asking(const Slice& s, int key, const Panel<Arithmetic>& panel, int32_t first, const CachedRows& keys,
-                      const CachedRows& values) noexcept {
-        const int64_t source = int64_t{s.sequence} * problem_.key_units + key;
-        const int32_t end = panel.limits[kPanel - 1] + 1;
-        ahead_.begin(source, first, end, keys.bytes());
-        if (values_apart()) values_ahead_.begin(source, first, end, values.bytes());
-    }
 
     // The same where pages hold int16: keys are multiplied where they lie.
     template <int V>
@@ -394,40 +461,53 @@ class Run {
         weigh_strip<V>(panel, first, tokens, asks);
     }
 
-    // Rows of keys that few lanes ask for before the one that they multiply, where nothing was asked for yet.
-    static constexpr int kFewRowsAhead = 8;
+    // A strip for the few lanes of each key head of a block, of which none is beyond those of the slice.
+    void attend_few(const Slice& s, const Block& b, int32_t first, int tokens) noexcept {
+        const auto lanes = static_cast<int>(s.lanes);
+        const int padded = Few::padded(lanes);
+        const float* queries[kMostFewWidth<Arithmetic>];
+        float* out[kMostFewWidth<Arithmetic>];
+        for (int i = 0; i < b.keys; ++i) {
+            out[i] = panels_[i].out;
+            queries[i] = panels_[i].few_queries;
+        }
+        const View &k = operands_.k, &v = operands_.values();
+        const CachedRows keys = keys_of(s, b), values = values_of(s, b);
+        begin_streams(s, b, first, kFewBlock);
+        const char *key_rows[kStrip], *value_rows[kStrip];
+        operands_.find_rows(k, s, first, tokens, key_rows);
+        operands_.find_rows(v, s, first, tokens, value_rows);
+        float* const scores = scratch_.weights.scores;
+        alignas(64) float correction[kMostFewWidth<Arithmetic>];
+        for (int t = 0; t < tokens; t += kFewBlock) {
+            const int count = std::min(kFewBlock, tokens - t);
+            FewAsking<typename Isa::Plain> asking(streams_, keys, values_apart() ? &values : nullptr, first + t,
+                                                  Few::value_calls(b.keys, shape_.value, lanes));
+            Few::scores({k.tensor->type, key_rows + t, count, int64_t{b.key} * shape_.key, b.keys, shape_.key, padded},
+                        queries, scores, asking);
+            for (int i = 0; i < b.keys; ++i) {
+                float* const of_head = scores + i * few_scores(lanes);
+                hide_few(panels_[i], lanes, of_head, first + t, count);
+                float* const top = top_of(panels_[i].out);
+                Few::softmax(of_head, count, padded, top, top + kPanel, correction + i * few_width(lanes));
+            }
+            Few::add_values(
+                {v.tensor->type, value_rows + t, count, int64_t{b.key} * shape_.value, b.keys, shape_.value, padded},
+                scores, panels_[0].empty, correction, out, shape_.padded_value(), asking);
+            for (int i = 0; i < b.keys; ++i) panels_[i].empty = false;
+        }
+    }
 
-    // A panel of few lanes, of which none is beyond those of the slice. While keys are multiplied, values of the
-    // strip are asked for, and while those are added up, keys of the next one.
-    void attend_few(const Slice& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
-        const int lanes = static_cast<int>(s.lanes);
-        const float* queries[Few::kMaxLanes] = {};
-        for (int i = 0; i < lanes; ++i)
-            queries[i] = operands_.q.floats(operands_.head_of(key, i), operands_.row_of(s, i));
-        const View& k = operands_.k;
-        const View& v = operands_.values();
-        const CachedRows keys(operands_, k, s, key, shape_.key);
-        const CachedRows values(operands_, v, s, key, shape_.value);
-        const int key_lines = keys.lines(Few::kStep, Few::column_groups(lanes, shape_.value));
-        const int value_lines = values.lines(1, 1);
-        begin_asking(s, key, panel, first, keys, values);
-        const char* rows[kStrip];
-        operands_.find_rows(k, s, first, tokens, rows);
-        float* scores = scratch_.weights.scores;
-        Few::scores(queries, lanes, problem_.scale, k.tensor->type, rows, int64_t{key} * shape_.key, shape_.key, tokens,
-                    scores, [&](int t) {
-                        ahead_.template ask<Isa>(first + t + kFewRowsAhead, INT_MAX, keys);
-                        if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
-                    });
-        hide<1>(panel, first, tokens);
-        alignas(64) float top[kLanes], sum[kLanes], correction[kPanel], share[kPanel];
-        softmax_f32<Isa>(scores, kLanes, tokens, top, sum);
-        Merges::template lanes<1>(top_of(panel.out), top, sum, correction, share);
-        if (values_apart()) operands_.find_rows(v, s, first, tokens, rows);
-        Few::add_values(scores, lanes, v.tensor->type, rows, int64_t{key} * shape_.value, shape_.value, tokens,
-                        panel.empty, correction, share, panel.out,
-                        [&] { ahead_.template ask<Isa>(first + 2 * kStrip, key_lines, keys); });
-        panel.empty = false;
+    // hide() of the scores of few lanes.
+    void hide_few(const Panel<Arithmetic>& panel, int lanes, float* scores, int32_t first, int tokens) noexcept {
+        for (int lane = 0; lane < lanes; ++lane) {
+            float* const of_lane = scores + lane;
+            const int width = few_width(lanes);
+            const int32_t last = panel.limits[lane];
+            const auto begin = static_cast<int32_t>(problem_.first_seen(last));
+            for (int t = 0; t < std::min(tokens, begin - first); ++t) of_lane[t * width] = kHidden;
+            for (int t = std::max(0, last + 1 - first); t < tokens; ++t) of_lane[t * width] = kHidden;
+        }
     }
 
     // Masks the tokens of a strip that lanes must not see.
@@ -557,20 +637,17 @@ class Run {
     const tsr_run& run_;
     const Operands operands_;
     const Spans spans_;
-    const int few_lanes_;
+    const bool takes_few_;
     bool spread_ = false;
     Scratch<Arithmetic> scratch_{};
     Panel<Arithmetic>* panels_ = nullptr;
     // Whose queries are in panels_.
-    struct Loaded {
-        int32_t slice = -1;
-        int key = 0, block = 0;
-        bool operator==(const Loaded&) const = default;
-    };
-    Loaded loaded_;
+    int32_t loaded_slice_ = -1;
+    Block loaded_{};
     Gathered gathered_{};
     char* slots_ = nullptr;
-    Ahead ahead_, values_ahead_;
+    Ahead ahead_;
+    Streams streams_;
 };
 
 }  // namespace tessera::x86::attention

@@ -14,8 +14,20 @@ namespace tessera::x86::attention {
 inline constexpr int kStrip = 128;
 // Tiles of rows may run past the last token of a strip; what they compute there is never read.
 inline constexpr int kStripPadding = 16;
-// Query heads of a key up to which attention runs in f32 along canonical rows (few_lanes.hpp).
-inline constexpr int kFewLanes = 4;
+// Query heads of a key up to which single rows are attended in f32 along canonical rows (few_lanes.hpp): where they
+// share latent rows, and where key heads have rows of their own.
+inline constexpr int kFewLanes = 4, kFewLanesOfHeads = 16;
+// Tokens that such code computes at a time, for all key heads of a unit.
+inline constexpr int kFewBlock = 32;
+// Their scores lie [token][width]: vectors hold whole tokens, or tokens whole vectors. Up to kFewLanes are as wide as
+// these, since they may be of several rows.
+constexpr int few_width(int lanes) noexcept {
+    return lanes <= kFewLanes ? kFewLanes : lanes <= 8 ? 8 : 16;
+}
+// Floats that the scores of a key head take.
+constexpr int few_scores(int lanes) noexcept {
+    return kFewBlock * few_width(lanes);
+}
 // The score of a token that a lane must not see.
 inline constexpr float kHidden = -1e30f;
 

@@ -1,10 +1,11 @@
 // How attention is cut into units of work, and the scratch memory of each worker.
 //
-// Rows of a batch variant *slices*: consecutive rows of one sequence at ascending positions. The lanes of a slice
-// (rows times heads of a group) variant panels, panels variant blocks, and the cached tokens variant spans; a unit is a
-// block over a span for one key head. Spans follow from the positions of tokens and the node alone (Spans), and are
-// merged in order, those of a group first (kSpansOfGroup), whoever computes them: the result of a row depends neither
-// on the number of workers nor on the memory they are given nor on the other rows of a batch.
+// Rows of a batch make *slices*: consecutive rows of one sequence at ascending positions. The lanes of a slice
+// (rows times heads of a group) make panels, panels make blocks, and the cached tokens make spans; a unit is a block
+// over a span for one key head, or for several where a slice is one panel. Spans follow from the positions of tokens
+// and the node alone (Spans), and are merged in order, those of a group first (kSpansOfGroup), whoever computes them:
+// the result of a row depends neither on the number of workers nor on the memory they are given nor on the other rows
+// of a batch.
 #pragma once
 
 #include "../kit.hpp"
@@ -25,6 +26,8 @@ inline constexpr int64_t kWantedSlots = 256;
 // those that it computes one after another in its own cache, and only what it leaves of a group goes to a slot: a slot
 // is memory that no cache holds, and for one token it is as large as 28 cached rows.
 inline constexpr int kSpansOfGroup = 8;
+// Units that a worker should have of each slice, if they are of several key heads.
+inline constexpr int kUnitsOfWorker = 4;
 // Rows of one sequence up to which they are computed as single ones are; verified rows of a draft are that few.
 inline constexpr int kFewRows = 16;
 // Rows of a packed weight that are unpacked together, at most.
@@ -37,12 +40,12 @@ struct PackedRows {
 };
 
 // Where the tokens of any sequence are cut into spans: after every `unit` strips for the first 32 spans, and then 16
-// times between a number of tokens and its double: a worker that takes the last one delays the others by no more.
+// times between a number of tokens and its double: a worker that takes the last one delays the others by no more. Units
+// are of several key heads where they can be, so that number does not lengthen spans much.
 class Spans {
   public:
     explicit Spans(const Problem& problem) noexcept
-        : unit_(static_cast<int64_t>(std::bit_ceil(static_cast<unsigned>(std::clamp(problem.key_units, 1, 16))))),
-          whole_(problem.variant == Variant::kProjected) {}
+        : unit_(problem.key_units > 1 ? 2 : 1), whole_(problem.variant == Variant::kProjected) {}
 
     // The first strip of a span.
     int64_t begin(int64_t span) const noexcept {
@@ -96,28 +99,33 @@ struct Budget {
     int64_t bytes() const noexcept { return workers * worker_bytes + slots * slot_bytes; }
 };
 
-// How the result of a panel lies: [element][vectors of lanes], or by_lane [lane][padded value].
+// How the result of a panel lies: [element][vectors of lanes], or by_lane [lane][padded value]; elements in the order
+// of the arithmetic, or in theirs.
 struct Result {
     int lanes;  // in use
     bool by_lane;
+    bool in_order;
 };
 
 // Scratch of a panel that outlives a strip.
 template <class Arithmetic>
 struct Panel {
     typename Arithmetic::Queries queries;
-    float* out;       // of the current span: elements and lanes as Result says, then top and sums [kPanel]
-    float* group;     // the same of the group's spans before; none in the projected variant
-    float* total;     // the same of the groups before
-    int32_t* limits;  // [lanes]: last token that the lane sees; ascending
-    int lanes;        // in use
-    int vectors;      // of them
-    bool empty;       // no strip of this span yet
+    float* few_queries;  // of FewLanes, instead
+    float* out;          // of the current span: elements and lanes as Result says, then top and sums [kPanel]
+    float* group;        // the same of the group's spans before; none in the projected variant
+    float* total;        // the same of the groups before
+    int32_t* limits;     // [lanes]: last token that the lane sees; ascending
+    int lanes;           // in use
+    int vectors;         // of them
+    bool empty;          // no strip of this span yet
 
     static Panel take(Arena& arena, const Problem& problem) noexcept {
         const HeadShape& shape = problem.shape;
         Panel panel{};
         panel.queries = Arithmetic::take_queries(arena, shape.padded_key());
+        if (const int few = problem.most_few_lanes(); few > 0)
+            panel.few_queries = arena.take<float>(int64_t{few_width(few)} * shape.padded_key());
         panel.out = take_result(arena, shape);
         if (problem.variant != Variant::kProjected) {
             panel.group = take_result(arena, shape);
@@ -224,7 +232,9 @@ Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& mi
     const bool merges = problem.variant != Variant::kProjected;
     const int64_t used = two - one - (merges ? 2 * result_bytes : 0);  // what was merged is needed once a span
     const int64_t wanted = problem.variant == Variant::kProjected ? kProjectedBlockBytes : kBlockBytes;
-    const int64_t maximum = (problem.max_rows * problem.group + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
+    int64_t maximum = (problem.max_rows * problem.group + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
+    // Or one panel of each key head.
+    if (problem.variant == Variant::kPlain) maximum = std::max<int64_t>(maximum, problem.key_units);
     budget.panels_of_block = static_cast<int>(std::clamp<int64_t>(wanted / used, 1, maximum));
     int64_t slots_of_row = 0;
     if (merges) {
@@ -251,6 +261,10 @@ Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& mi
     }
 }
 
+// Lanes of all key heads of a unit, as wide as few_width() says, whose scores fit the scratch memory of a panel's.
+template <class Arithmetic>
+inline constexpr int kMostFewWidth = (kStrip + kStripPadding) * Arithmetic::kPanel / kFewBlock;
+
 // Rows begin .. end of one sequence; they see tokens up to their own position, `tokens` at most.
 struct Slice {
     int32_t begin, end;
@@ -259,6 +273,7 @@ struct Slice {
     int64_t lanes;
     int64_t panels;
     int blocks, block_panels;
+    int keys, key_groups;       // key heads of a unit, at most, and how many groups of them there are
     int32_t first_token;        // of the first page with a token that any of the rows sees
     int first_span, spans_end;  // with that token, and past the last one
     int strips;
@@ -266,7 +281,7 @@ struct Slice {
     bool few;        // computed by FewLanes
     int64_t tokens() const noexcept { return int64_t{first_position} + (end - begin); }
     int spans() const noexcept { return spans_end - first_span; }
-    // Units of one key head.
+    // Units of one group of key heads.
     int units() const noexcept { return first_slot >= 0 ? blocks * spans() : blocks; }
     // Whether a panel is the only one of its block.
     bool alone(int64_t panel) const noexcept {
@@ -279,16 +294,16 @@ struct Slice {
 template <class Arithmetic>
 class Slices {
   public:
-    // few_lanes: kFewRows rows or less become slices of at most so many lanes, if they can (0: they stay together).
+    // few: kFewRows rows or less become slices of so few lanes that FewLanes computes them.
     Slices(const Problem& problem, const Budget& budget, const int32_t* positions, const int32_t* sequences,
-           tsr_range rows, int few_lanes) noexcept
+           tsr_range rows, bool few) noexcept
         : problem_(&problem),
           budget_(&budget),
           positions_(positions),
           sequences_(sequences),
           next_(rows.begin),
           end_(rows.end),
-          few_rows_(few_lanes / problem.group) {}
+          few_rows_(few ? std::max(1, kFewLanes / problem.group) : 0) {}
 
     bool next(Slice& s) noexcept {
         if (next_ >= end_) return false;
@@ -328,10 +343,22 @@ class Slices {
         const int64_t wanted = problem_->variant == Variant::kProjected ? maximum : units / kWantedUnits;
         s.block_panels = static_cast<int>(std::clamp<int64_t>(wanted, 1, maximum));
         s.blocks = static_cast<int>((s.panels + s.block_panels - 1) / s.block_panels);
+        s.keys = keys_of_unit(s);
+        s.key_groups = (problem_->key_units + s.keys - 1) / s.keys;
         return true;
     }
 
   private:
+    // As many as leave each worker enough units: the more, the longer are the runs of memory that a unit reads.
+    int keys_of_unit(const Slice& s) const noexcept {
+        if (problem_->variant != Variant::kPlain || s.panels > 1) return 1;
+        int keys = std::min(problem_->key_units, budget_->panels_of_block);
+        if (s.few) keys = std::min(keys, kMostFewWidth<Arithmetic> / few_width(problem_->group));
+        while (keys > 1 && int64_t{s.units()} * problem_->key_units < int64_t{keys} * kUnitsOfWorker * budget_->workers)
+            keys = (keys + 1) / 2;
+        return keys;
+    }
+
     const Problem* problem_;
     const Budget* budget_;
     const int32_t* positions_;

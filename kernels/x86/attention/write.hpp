@@ -9,17 +9,18 @@ namespace tessera::x86::attention {
 
 // Elements [begin, end) (multiples of 32) of a panel's result that lies by lanes, divided by the sums of its lanes.
 template <class Arithmetic>
-void write_part_by_lane(const Operands& o, const Slice& s, int key, int64_t panel, int lanes, const float* result,
-                        const float* sums, int begin, int end) noexcept {
+void write_part_by_lane(const Operands& o, const Slice& s, int key, int64_t panel, const Result& lies,
+                        const float* result, const float* sums, int begin, int end) noexcept {
     constexpr int kRun = Arithmetic::kOutRun;
     end = std::min(end, o.shape().value);
-    const bool past = pays_past_caches(o.run(), int64_t{o.shape().value} * lanes * int64_t{sizeof(float)});
-    for (int i = 0; i < lanes; ++i) {
+    const bool past = pays_past_caches(o.run(), int64_t{o.shape().value} * lies.lanes * int64_t{sizeof(float)});
+    for (int i = 0; i < lies.lanes; ++i) {
         const int64_t lane = panel * Arithmetic::kPanel + i;
         float* row = o.out.floats(o.head_of(key, lane), o.row_of(s, lane));
         const float inverse = 1.0f / sums[i];
         for (int e = begin; e < end; e += kRun) {
-            const float* from = result + int64_t{i} * o.shape().padded_value() + Arithmetic::out_place(e);
+            const float* from =
+                result + int64_t{i} * o.shape().padded_value() + (lies.in_order ? e : Arithmetic::out_place(e));
             if (e + kRun <= end && past) {
                 alignas(16) float run[kRun];
                 for (int n = 0; n < kRun; ++n) run[n] = from[n] * inverse;
@@ -36,7 +37,7 @@ void write_part_by_lane(const Operands& o, const Slice& s, int key, int64_t pane
 template <class Isa, class Arithmetic>
 void write_part(const Operands& o, const Slice& s, int key, int64_t panel, const Result& lies, const float* result,
                 const float* sums, int begin, int end) noexcept {
-    if (lies.by_lane) return write_part_by_lane<Arithmetic>(o, s, key, panel, lies.lanes, result, sums, begin, end);
+    if (lies.by_lane) return write_part_by_lane<Arithmetic>(o, s, key, panel, lies, result, sums, begin, end);
     constexpr int kLanes = Isa::kLanes;
     constexpr int kPanel = Arithmetic::kPanel;
     constexpr int kRun = Arithmetic::kOutRun;

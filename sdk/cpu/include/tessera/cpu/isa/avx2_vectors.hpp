@@ -22,6 +22,8 @@ struct Avx2Vectors {
     static constexpr int kRestRows1 = 4;
     static constexpr int kRestRows2 = 2;
 
+    // The same without VNNI: code that has no integers is compiled once for both.
+    using Plain = Avx2Vectors;
     using Floats = __m256;
     using Ints = __m256i;  // one 32-bit integer, two int16 or four bytes a lane
 
@@ -93,6 +95,17 @@ struct Avx2Vectors {
             r[i] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x20);
             r[i + 4] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
         }
+    }
+    // Lane i: the sum of the lanes of r[i].
+    static Floats sums_of(const Floats (&r)[8]) noexcept {
+        Floats four[2];  // in each half: a part of the sums of four vectors
+        for (int i = 0; i < 2; ++i) {
+            const Floats* v = r + 4 * i;
+            const Floats a = add(_mm256_unpacklo_ps(v[0], v[1]), _mm256_unpackhi_ps(v[0], v[1]));
+            const Floats b = add(_mm256_unpacklo_ps(v[2], v[3]), _mm256_unpackhi_ps(v[2], v[3]));
+            four[i] = add(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xEE));
+        }
+        return add(_mm256_permute2f128_ps(four[0], four[1], 0x20), _mm256_permute2f128_ps(four[0], four[1], 0x31));
     }
     static void store_low_half(float* p, Floats v) noexcept { _mm_storeu_ps(p, _mm256_castps256_ps128(v)); }
     static void store_high_half(float* p, Floats v) noexcept { _mm_storeu_ps(p, _mm256_extractf128_ps(v, 1)); }

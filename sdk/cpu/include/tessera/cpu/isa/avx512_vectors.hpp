@@ -22,6 +22,7 @@ struct Avx512Vectors {
     static constexpr int kRestRows1 = 8;
     static constexpr int kRestRows2 = 4;
 
+    using Plain = Avx512Vectors;
     using Floats = __m512;
     using Ints = __m512i;
 
@@ -92,6 +93,20 @@ struct Avx512Vectors {
             r[i + 8] = _mm512_shuffle_f32x4(a, c, 0xDD);
             r[i + 12] = _mm512_shuffle_f32x4(b, d, 0xDD);
         }
+    }
+
+    static Floats sums_of(const Floats (&r)[16]) noexcept {
+        Floats four[4];  // in each quarter: a part of the sums of four vectors
+        for (int i = 0; i < 4; ++i) {
+            const Floats* v = r + 4 * i;
+            const Floats a = add(_mm512_unpacklo_ps(v[0], v[1]), _mm512_unpackhi_ps(v[0], v[1]));
+            const Floats b = add(_mm512_unpacklo_ps(v[2], v[3]), _mm512_unpackhi_ps(v[2], v[3]));
+            four[i] = add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xEE));
+        }
+        const auto halves = [](Floats a, Floats b) {
+            return add(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
+        };
+        return halves(halves(four[0], four[1]), halves(four[2], four[3]));
     }
 
     template <int V>
