@@ -458,12 +458,12 @@ def main():
     ap.add_argument("--split", type=int, default=1, help="number of files")
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--sparse", action="store_true", help="no weights: the file has its full length but takes no disk")
-    for k in ("layers", "experts", "used", "vocab", "heads", "ctx", "embd", "q_lora", "dense", "ff", "ff_exp", "groups", "groups_used"):
+    for k in ("layers", "experts", "used", "vocab", "heads", "ctx", "embd", "q_lora", "dense", "ff", "ff_exp", "groups", "groups_used", "nextn"):
         ap.add_argument("--" + k.replace("_", "-"), type=int, dest=k)
     ap.add_argument("-o", required=True, metavar="FILE.gguf")
     o = ap.parse_args()
     p = dict(PRESETS[o.preset])
-    for k in ("layers", "experts", "used", "vocab", "heads", "ctx", "embd", "q_lora", "dense", "ff", "ff_exp", "groups", "groups_used"):
+    for k in ("layers", "experts", "used", "vocab", "heads", "ctx", "embd", "q_lora", "dense", "ff", "ff_exp", "groups", "groups_used", "nextn"):
         if getattr(o, k) is not None:
             p[k] = getattr(o, k)
     if p["experts"] and p["layers"] <= p["dense"]:
