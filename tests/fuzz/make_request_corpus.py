@@ -4,7 +4,7 @@ import json
 import pathlib
 import sys
 
-CHAT, COMPLETION, PLAIN, TOKENIZE, DETOKENIZE, TEMPLATE, HTTP = range(7)
+CHAT, COMPLETION, PLAIN, TOKENIZE, DETOKENIZE, TEMPLATE, HTTP, MESSAGES, COUNT, OLLAMA_CHAT, OLLAMA_GENERATE, RESPONSES, INFILL = range(13)
 TOOLS = [{"type": "function", "function": {"name": "look", "description": "at a place", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}}]
 QUESTION = [{"role": "user", "content": "hi"}]
 HISTORY = [{"role": "system", "content": "be brief"}, {"role": "user", "content": [{"type": "text", "text": "where?"}]},
@@ -33,6 +33,29 @@ SEEDS = {
     "plain-asked": (PLAIN, {"prompt": "a \"b\"", "n": 3, "seed": 4294967295, "samplers": ["tfs_z", "top_k", "temperature"], "temperature_last": True, "tfs": 1,
                             "response_fields": ["generation_settings/samplers", "generation_settings/x", "timings", "prompt", "/", "a/b/c", ""]}),
     "chat-names": (CHAT, {"messages": [{"role": "system", "content": "s", "name": "<|im_end|>"}, {"role": "user", "content": "a", "name": "ann"}, {"role": "assistant", "content": "b", "name": ""}]}),
+    "messages": (MESSAGES, {"max_tokens": 5, "system": [{"type": "text", "text": "x-anthropic-billing-header: a\nbe brief", "cache_control": {"type": "ephemeral"}}],
+                            "messages": [{"role": "user", "content": "where?"}, {"role": "assistant", "content": [
+                                {"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": "see"},
+                                {"type": "tool_use", "id": "1", "name": "look", "input": {"at": "door"}}]},
+                                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "there"}]}]}],
+                            "tools": [{"name": "look", "input_schema": {"type": "object"}}], "tool_choice": {"type": "auto"},
+                            "stop_sequences": ["x"], "temperature": 0.5, "top_k": 3, "thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}),
+    "messages-form": (MESSAGES, {"max_tokens": 5, "messages": QUESTION, "output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}}),
+    "count": (COUNT, {"messages": QUESTION, "system": "be brief"}),
+    "ollama-chat": (OLLAMA_CHAT, {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "thinking": "hm", "tool_calls": [{"function": {"name": "look", "arguments": {"at": 1}}}]},
+                                               {"role": "tool", "tool_name": "look", "content": "b"}], "tools": TOOLS, "think": False, "stream": False,
+                                  "options": {"num_predict": 5, "stop": ["x"], "temperature": 0.5, "num_ctx": 8}, "keep_alive": "5m"}),
+    "ollama-form": (OLLAMA_CHAT, {"messages": QUESTION, "format": {"type": "object"}}),
+    "ollama-generate": (OLLAMA_GENERATE, {"prompt": "the", "system": "s", "think": "low"}),
+    "ollama-raw": (OLLAMA_GENERATE, {"prompt": "</s>the", "raw": True, "options": {"seed": 1}}),
+    "ollama-gap": (OLLAMA_GENERATE, {"prompt": "the", "suffix": "end"}),
+    "responses": (RESPONSES, {"input": [{"role": "user", "content": [{"type": "input_text", "text": "a"}]}, {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "b"}]},
+                                        {"type": "function_call", "call_id": "i", "name": "look", "arguments": "{}"}, {"type": "function_call_output", "call_id": "i", "output": "c"}],
+                              "instructions": "be brief", "tools": [{"type": "function", "name": "look", "parameters": {}}], "tool_choice": "none", "max_output_tokens": 5,
+                              "reasoning": {"effort": "none"}, "text": {"format": {"type": "text"}}, "metadata": {"a": "b"}}),
+    "responses-text": (RESPONSES, {"input": "hi", "store": False, "include": ["reasoning.encrypted_content"]}),
+    "infill": (INFILL, {"input_prefix": "a", "input_suffix": "b", "prompt": "c", "input_extra": [{"filename": "f", "text": "d"}], "n_predict": 3}),
+    "plain-object": (PLAIN, {"prompt": [{"prompt_string": "a"}, [1, "b"], "c"], "stream": True}),
 }
 BODY = json.dumps(SEEDS["chat"][1])
 REQUESTS = {
