@@ -118,6 +118,12 @@ SequenceId PagedCache::create(std::span<const HeldPages> groups, uint32_t tokens
     return id;
 }
 
+PageId PagedCache::take(GroupIndex group) {
+    Pool& pool = pools_.at(group);
+    if (pool.free.empty()) fail(TSR_DOES_NOT_FIT, "the cache is full: no page of group {} is free", group);
+    return pool.take();
+}
+
 void PagedCache::retain(GroupIndex group, PageId page) {
     pools_.at(group).check_used(page);
     ++pools_[group].references[page];

@@ -69,6 +69,9 @@ class PagedCache {
     // Error(TSR_INVALID_ARGUMENT) for pages that are free or not those that the tokens need.
     SequenceId create(std::span<const HeldPages> groups, uint32_t tokens);
 
+    // A free page, held once as retain() holds it, for contents that its caller writes. Throws Error(TSR_DOES_NOT_FIT)
+    // if there is none.
+    PageId take(GroupIndex group);
     // Holds a page that is not free beyond the life of its sequences, once more for each call; release() ends that.
     void retain(GroupIndex group, PageId page);
     void release(GroupIndex group, PageId page);

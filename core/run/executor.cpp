@@ -419,6 +419,24 @@ void Executor::copy(const Action& action, uint32_t slot) {
     });
 }
 
+void Executor::save_page(uint32_t group, uint32_t page, std::span<std::byte> to) {
+    if (lost_) throw Error(*lost_);
+    try {
+        page_copies_.download(group, page, to);
+    } catch (const Error& error) {
+        abandon(error);
+    }
+}
+
+void Executor::load_page(uint32_t group, uint32_t page, std::span<const std::byte> from) {
+    if (lost_) throw Error(*lost_);
+    try {
+        page_copies_.upload(group, page, from);
+    } catch (const Error& error) {
+        abandon(error);
+    }
+}
+
 void Executor::copy_pages(uint32_t group, std::span<const std::pair<uint32_t, uint32_t>> pages) {
     if (lost_) throw Error(*lost_);
     try {

@@ -92,6 +92,12 @@ class Executor {
     // does; the pages copied to are undefined then, too.
     void copy_pages(uint32_t group, std::span<const std::pair<uint32_t, uint32_t>> pages);
 
+    // A page of every cache of a group of the plan, page_bytes() of them, to host memory and back, after the steps that
+    // were submitted; done on return. Throws as run does; after a failure of load_page the page is undefined.
+    uint64_t page_bytes(uint32_t group) const { return page_copies_.page_bytes(group); }
+    void save_page(uint32_t group, uint32_t page, std::span<std::byte> to);
+    void load_page(uint32_t group, uint32_t page, std::span<const std::byte> from);
+
     bool lock_memory() const { return memory_.lock_host(); }
 
   private:

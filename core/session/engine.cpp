@@ -237,6 +237,8 @@ struct Engine::State {
     bool has_room(std::span<const BatchEntry> entries) const;
     void append(std::span<const BatchEntry> entries);
     void copy_pages();
+    template <typename Bytes, typename Move>
+    void each_part(GroupIndex group, Bytes bytes, Move&& move);
     void roll_back(std::span<const BatchEntry> entries, size_t count);
     // Fills the inputs; returns the ranges of the step.
     std::array<tsr_range, TSR_RANGE_COUNT> write_inputs(std::span<const BatchEntry> entries);
@@ -453,6 +455,43 @@ void Engine::set_threads(uint32_t generation, uint32_t prompt) {
     }
 }
 
+uint64_t Engine::page_bytes(GroupIndex group) const {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < state_->cached_groups.size(); ++i) {
+        if (state_->cached_groups[i] == group) bytes += state_->executor.page_bytes(i);
+    }
+    return bytes;
+}
+
+std::vector<uint64_t> Engine::page_bytes() const {
+    std::vector<uint64_t> bytes;
+    for (GroupIndex group = 0; group < cache().groups(); ++group) bytes.push_back(page_bytes(group));
+    return bytes;
+}
+
+// One after the other, of the groups of the plan that share pages.
+template <typename Bytes, typename Move>
+void Engine::State::each_part(GroupIndex group, Bytes bytes, Move&& move) {
+    for (uint32_t i = 0; i < cached_groups.size(); ++i) {
+        if (cached_groups[i] != group) continue;
+        const uint64_t own = executor.page_bytes(i);
+        if (bytes.size() < own) fail(TSR_INVALID_ARGUMENT, "a page of {} bytes is too short", bytes.size());
+        move(i, bytes.first(own));
+        bytes = bytes.subspan(own);
+    }
+    if (!bytes.empty()) fail(TSR_INVALID_ARGUMENT, "a page has {} bytes too many", bytes.size());
+}
+
+void Engine::read_page(GroupIndex group, PageId page, std::span<std::byte> to) {
+    state_->each_part(group, to, [&](uint32_t of_plan, std::span<std::byte> part) {
+        state_->executor.save_page(of_plan, page, part);
+    });
+}
+void Engine::write_page(GroupIndex group, PageId page, std::span<const std::byte> from) {
+    state_->each_part(group, from, [&](uint32_t of_plan, std::span<const std::byte> part) {
+        state_->executor.load_page(of_plan, page, part);
+    });
+}
 PagedCache& Engine::cache() noexcept {
     return state_->cache;
 }

@@ -105,6 +105,14 @@ class Engine {
     // (WorkerTuner). Throws Error(TSR_INVALID_ARGUMENT) for more than the options asked for.
     void set_threads(uint32_t generation, uint32_t prompt);
 
+    // The contents of a page of the cache, page_bytes() of its group, to be kept or to be written back: between steps,
+    // after those under way. read_page() throws what step() throws, and so does write_page(), after which the page is
+    // undefined.
+    uint64_t page_bytes(GroupIndex group) const;
+    std::vector<uint64_t> page_bytes() const;  // of each group
+    void read_page(GroupIndex group, PageId page, std::span<std::byte> to);
+    void write_page(GroupIndex group, PageId page, std::span<const std::byte> from);
+
     PagedCache& cache() noexcept;
     const PagedCache& cache() const noexcept;
 
