@@ -1,5 +1,6 @@
 #include "core/session/admission.hpp"
 
+#include "core/plan/predict.hpp"
 #include "core/session/make_sampler.hpp"
 #include "core/session/task.hpp"
 
@@ -21,12 +22,13 @@ uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b) {
 }  // namespace
 
 Admission::Admission(Engine& engine, const text::Tokenizer& tokenizer, GeneratorCounters& counters,
-                     GenerationTimings& timings)
+                     GenerationTimings& timings, std::shared_ptr<PageStore> pages)
     : engine_(engine),
       tokenizer_(tokenizer),
       counters_(counters),
       timings_(timings),
       tree_(engine.cache()),
+      keeper_(pages ? std::make_unique<PageKeeper>(engine, tree_, std::move(pages)) : nullptr),
       queue_(kQuantum, kAge) {
     active_.reserve(engine.max_sequences());
 }
@@ -225,12 +227,34 @@ bool Admission::worth_waiting(const Task& task, uint32_t found) const {
     return false;
 }
 
-// Gives the task a sequence, of what is cached already. False: an older request is computing what it needs.
+// Of a prompt, as far as it is known.
+double Admission::token_seconds() const {
+    if (counters_.prompt_tokens >= engine_.max_rows())
+        return counters_.prompt_seconds / static_cast<double>(counters_.prompt_tokens);
+    const uint32_t rows = engine_.max_rows();
+    return step_time(engine_.plan(), rows, 0, true).seconds / rows;
+}
+
+// Reads some of what was kept of the task's prompt. True: there is more.
+bool Admission::read_kept(Task& task, uint32_t found) {
+    if (!keeper_ || !task.request.reuse) return false;
+    const auto wanted = std::span<const Token>(task.tokens).first(task.tokens.size() - 1);
+    if (!keeper_->has_more(task.request.space, wanted, found, token_seconds())) return false;
+    // Pages are written to on the host, between steps.
+    if (engine_.under_way() > 0) return waits_for_pages_ = true;
+    // Others may take what has been read before all of it is there.
+    constexpr uint32_t kTries = 64;
+    return task.kept_reads++ < kTries && keeper_->load(task.request.space, wanted);
+}
+
+// Gives the task a sequence, of what is cached already. False: an older request is computing what it needs, or more of
+// what was kept is to be read first, which another call goes on with.
 bool Admission::start(Task& task) {
     // The last token is always computed: its logits are wanted.
     const auto wanted = std::span(task.tokens).first(task.request.reuse ? task.tokens.size() - 1 : 0);
     const PrefixTree::Match match = tree_.find(task.request.space, wanted);
     if (task.request.reuse && worth_waiting(task, match.tokens)) return false;
+    if (read_kept(task, match.tokens)) return false;
     task.sequence = engine_.cache().create(match.held(), match.tokens);
     task.tail = match.node;
     tree_.pin(*task.tail);

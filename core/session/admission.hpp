@@ -3,6 +3,7 @@
 
 #include "core/session/fair_queue.hpp"
 #include "core/session/generator_options.hpp"
+#include "core/session/page_keeper.hpp"
 #include "core/session/prefix_tree.hpp"
 #include "core/text/tokenizer.hpp"
 
@@ -24,9 +25,10 @@ class Admission {
   public:
     using Tasks = std::vector<std::unique_ptr<Task>>;
 
-    // All outlive this. The destructor removes the sequences of active requests from the cache.
-    Admission(Engine& engine, const text::Tokenizer& tokenizer, GeneratorCounters& counters,
-              GenerationTimings& timings);
+    // All outlive this. `pages`: where cached pages are kept; null: nowhere. The destructor removes the sequences of
+    // active requests from the cache.
+    Admission(Engine& engine, const text::Tokenizer& tokenizer, GeneratorCounters& counters, GenerationTimings& timings,
+              std::shared_ptr<PageStore> pages);
     ~Admission();
     Admission(const Admission&) = delete;
     Admission& operator=(const Admission&) = delete;
@@ -42,14 +44,18 @@ class Admission {
     const Tasks& active() const noexcept { return active_; }
     void erase_done();
     const PrefixTree& prefixes() const noexcept { return tree_; }
+    PrefixTree& tree() noexcept { return tree_; }
+    PageKeeper* keeper() noexcept { return keeper_.get(); }
+    const PageKeeper* keeper() const noexcept { return keeper_.get(); }
 
     // Paused requests first, then those that wait, as far as there are places and pages.
     void resume(bool steps_under_way);
     void admit(bool steps_under_way, const std::function<void(const Task&)>& on_admitted);
-    // Whether a request has to wait for pages that steps under way write to. Asked once.
+    // Whether a request has to wait for pages that steps under way write to, or until none is under way. Asked once.
     bool take_waits_for_pages() noexcept { return std::exchange(waits_for_pages_, false); }
 
-    // Gives the task a sequence, of what is cached already. False: an older request is computing what it needs.
+    // Gives the task a sequence, of what is cached already. False: an older request is computing what it needs, or more
+    // of what was kept is to be read first, which another call goes on with.
     bool start(Task& task);
     // Gives its pages to whoever needs them; what it has computed is found again for as long as nobody does.
     void suspend(Task& task);
@@ -73,6 +79,8 @@ class Admission {
     uint64_t pages_given_back(const Task& task) const;
     bool fits(const Task& task);
     bool worth_waiting(const Task& task, uint32_t found) const;
+    bool read_kept(Task& task, uint32_t found);
+    double token_seconds() const;
     Task* victim_for(const Task& task) const;
 
     Engine& engine_;
@@ -80,6 +88,7 @@ class Admission {
     GeneratorCounters& counters_;
     GenerationTimings& timings_;
     PrefixTree tree_;
+    std::unique_ptr<PageKeeper> keeper_;  // null: no pages are kept
     FairQueue<std::unique_ptr<Task>> queue_;
     Tasks active_;
     bool waits_for_pages_ = false;

@@ -31,7 +31,8 @@ Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, Generator
       chunk_rows_(std::min(options_.chunk_rows ? options_.chunk_rows : engine.max_rows(), largest_chunk())),
       // Chunks that follow measured times are cut anew after each step.
       cuts_(engine.plan(), chunk_rows_, options_.target_step_seconds > 0 ? 0 : options_.chunk_seconds),
-      admission_(engine, tokenizer, counters_, timings_),
+      admission_(engine, tokenizer, counters_, timings_, options_.pages),
+      slots_(engine, admission_.tree()),
       drafting_(engine, options_.drafts) {
     if (tokenizer.size() > engine.info().vocabulary) {
         fail(TSR_CORRUPT_DATA, "the vocabulary has {} tokens, the model's output only {}", tokenizer.size(),
@@ -172,6 +173,13 @@ void Generator::do_step() {
     counters_.sequences += sequences;
     counters_.generated_tokens += generated_tokens;
     adapt_chunk(seconds, prompt_tokens > 0 && generated_tokens > 0);
+    keep_beside(seconds);
+}
+
+void Generator::wait_for_steps() {
+    if (under_way_.empty()) return;
+    contained([&] { settle(); });
+    count_busy(accounted_, true);  // only chunks of prompts are under way
 }
 
 // The time since then as work of the engine; steps under way have been counted up to now.
@@ -529,6 +537,7 @@ void Generator::finish(Task& task, FinishReason reason) {
     if (reason == FinishReason::kCancelled) ++counters_.cancelled;
     if (reason == FinishReason::kFailed) ++counters_.failed;
     answer.tokens = std::move(task.tokens);
+    if (options_.slots) slots_.remember(task.request.space, task.request.slot, answer.tokens);
     task.done = true;
     if (task.request.on_finish) task.request.on_finish(answer);
 }

@@ -6,6 +6,7 @@
 #include "core/session/chunk_cuts.hpp"
 #include "core/session/drafts/drafting.hpp"
 #include "core/session/generator_options.hpp"
+#include "core/session/slots.hpp"
 #include "core/text/tokenizer.hpp"
 
 #include <atomic>
@@ -77,6 +78,19 @@ class Generator {
     // cancelled.
     void run(const std::atomic<bool>* cancelled = nullptr);
 
+    // Copies pages that are to be kept, for about so long; for callers that have nothing else to do. Else a small share
+    // of the time of steps goes to it.
+    PageKeeper::Left keep(double seconds);
+    // When all requests have ended: writes the rest, as long as `go_on` says so. Returns how many pages are left.
+    uint64_t keep_rest(const std::function<bool()>& go_on);
+    std::optional<KeptStatus> kept() const;  // nothing: no pages are kept
+
+    // Waits for all steps under way; if one fails its requests do.
+    void wait_for_steps();
+    // After wait_for_steps().
+    Slots& slots() noexcept { return slots_; }
+    PageKeeper* keeper() noexcept { return admission_.keeper(); }
+
     size_t waiting() const noexcept { return admission_.waiting(); }
     size_t active() const noexcept { return admission_.active().size(); }
     uint32_t chunk_rows() const noexcept { return chunk_rows_; }
@@ -118,6 +132,7 @@ class Generator {
     std::vector<Task*> prompts_in_turn() const;
 
     void do_step();
+    void keep_beside(double seconds);
     double count_busy(std::chrono::steady_clock::time_point start, bool prompt);
     void compute();
     void begin();
@@ -156,12 +171,14 @@ class Generator {
     GeneratorCounters counters_;
     GenerationTimings timings_;
     Admission admission_;
+    Slots slots_;
     Drafting drafting_;
     Drafted drafted_;
     std::vector<BatchEntry> entries_;                  // of the current step
     std::vector<Task*> tasks_;                         // an entry each
     std::deque<Begun> under_way_;                      // steps, the oldest first
     std::chrono::steady_clock::time_point accounted_;  // up to when steps under way have been counted as busy
+    double kept_seconds_ = 0;                          // that copies of pages may take now
     bool was_hidden_ = false;                          // the last step gave hidden states
     RequestId next_id_ = 1;
     std::optional<Error> last_error_;

@@ -115,6 +115,7 @@ struct Request {
     std::string client;           // requests of different clients share the engine fairly
     uint32_t client_running = 0;  // of the client's requests that are worked on at once; 0: any number
     std::string space;            // requests of different spaces share no cached prefixes
+    uint32_t slot = 0;            // by which its text is found when it has ended (Slots)
     // Makes what limits the tokens of the answer; nothing: no limit. Called once, by the engine's thread when work on
     // the request begins: what takes long is done before, or by others until TokenConstraint::wait() says so. An Error
     // that it throws ends the request as failed when its first token is sampled.

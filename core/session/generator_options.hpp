@@ -3,9 +3,11 @@
 
 #include "core/session/drafts/draft_options.hpp"
 #include "core/session/generation.hpp"
+#include "core/session/page_store.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -25,6 +27,10 @@ struct GeneratorOptions {
     // Errors of a step end its requests, and those of other steps under way, with FinishReason::kFailed, and others go
     // on. False: step() throws them.
     bool contain_errors = false;
+    // Where cached pages are kept; null: nowhere.
+    std::shared_ptr<PageStore> pages;
+    // Texts of requests are remembered by their slots.
+    bool slots = false;
     // Called before a step with its requests and those of other steps under way, and with none after it.
     std::function<void(std::span<const RequestId> requests)> on_step;
     // Called when a request waits no longer: its work begins, or it has ended.

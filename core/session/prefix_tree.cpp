@@ -37,15 +37,28 @@ std::vector<HeldPages> PrefixTree::Match::held() const {
     return held;
 }
 
-PrefixTree::Match PrefixTree::find(const std::string& space, std::span<const Token> tokens) {
+PrefixTree::Node& PrefixTree::root(const std::string& space) {
     std::unique_ptr<Node>& root = roots_[space];
-    if (!root) root = std::make_unique<Node>();
+    if (!root) {
+        root = std::make_unique<Node>();
+        root->space_ = space;
+    }
+    return *root;
+}
+
+PrefixTree::Node* PrefixTree::child(const Node& node, std::span<const Token> tokens) {
+    const auto found = node.children_.find(tokens);
+    return found == node.children_.end() ? nullptr : found->second.get();
+}
+
+PrefixTree::Match PrefixTree::find(const std::string& space, std::span<const Token> tokens) {
+    Node& root = this->root(space);
     Match match;
     ++clock_;
     // Each node has a whole page but the last one, of which the last tokens are the beginning perhaps.
     std::vector<Node*> path;
     uint32_t matched = 0;
-    for (Node* at = root.get();;) {
+    for (Node* at = &root;;) {
         const std::span<const Token> rest = tokens.subspan(matched);
         const auto& children = at->children_;
         if (rest.size() >= TSR_PAGE_TOKENS) {
@@ -81,7 +94,7 @@ PrefixTree::Match PrefixTree::find(const std::string& space, std::span<const Tok
     match.tokens = usable(path, matched);
     if (match.tokens < matched) match.difference.reset();
     const uint32_t pages = pages_for(match.tokens), whole = match.tokens / TSR_PAGE_TOKENS;
-    match.node = whole > 0 ? path[whole - 1] : root.get();
+    match.node = whole > 0 ? path[whole - 1] : &root;
     for (uint32_t i = 0; i < pages; ++i) match.pages.push_back(path[i]->page_);
     for (GroupIndex group = 1; group < cache_.groups(); ++group) {
         Match::Window& window = match.windows.emplace_back();
@@ -133,6 +146,7 @@ PrefixTree::Node* PrefixTree::insert(Node& parent, std::span<const Token> tokens
         cache_.retain(0, node->page_);
         ++nodes_;
         idle_.emplace(node->used_, node);
+        if (watcher_) watcher_->added(*node, 0);
     } else {
         touch(*node);
         if (node->pins_ == 0 && node->page_ != *pages.front()) {
@@ -159,9 +173,14 @@ void PrefixTree::touch_window(Node& node, GroupIndex group) {
 
 void PrefixTree::set_window(Node& node, GroupIndex group, PageId page) {
     cache_.retain(group, page);
-    drop_window(node, group);
+    const bool had = node.has_window(group);
+    if (had) {
+        cache_.release(group, *node.windows_[group - 1].page);
+        held(group).erase({node.windows_[group - 1].used, &node});
+    }
     node.windows_[group - 1].page = page;
     touch_window(node, group);
+    if (watcher_ && !had) watcher_->added(node, group);
 }
 
 void PrefixTree::drop_window(Node& node, GroupIndex group) {
@@ -170,6 +189,7 @@ void PrefixTree::drop_window(Node& node, GroupIndex group) {
     cache_.release(group, *window.page);
     held(group).erase({window.used, &node});
     window.page.reset();
+    if (watcher_) watcher_->dropped(node, group);
 }
 
 bool PrefixTree::evict_window(GroupIndex group) {
@@ -230,15 +250,19 @@ uint64_t PrefixTree::pinned_alone(const Node& node) noexcept {
 }
 
 bool PrefixTree::evict_one() {
-    if (idle_.empty()) return false;
-    Node* const node = idle_.begin()->second;
-    idle_.erase(idle_.begin());
-    Node* const parent = node->parent_;
-    cache_.release(0, node->page_);
-    for (GroupIndex group = 1; group < cache_.groups(); ++group) drop_window(*node, group);
-    parent->children_.erase(parent->children_.find(std::span<const Token>(node->tokens_)));
-    --nodes_;
+    if (idle_.empty() || !evict(*idle_.begin()->second)) return false;
     ++evictions_;
+    return true;
+}
+
+bool PrefixTree::evict(Node& node) {
+    if (idle_.erase({node.used_, &node}) == 0) return false;
+    Node* const parent = node.parent_;
+    cache_.release(0, node.page_);
+    for (GroupIndex group = 1; group < cache_.groups(); ++group) drop_window(node, group);
+    if (watcher_) watcher_->dropped(node, 0);
+    parent->children_.erase(parent->children_.find(std::span<const Token>(node.tokens_)));
+    --nodes_;
     enter_idle_if_leaf(*parent);
     return true;
 }

@@ -31,6 +31,15 @@ class PrefixTree {
   public:
     class Node;
 
+    // Is told, inside the calls that change the tree, from when on a node has a page of a group and that it has none
+    // any more; a node that goes has lost that of group 0 last. May not change the tree.
+    class Watcher {
+      public:
+        virtual ~Watcher() = default;
+        virtual void added(Node& node, GroupIndex group) = 0;
+        virtual void dropped(Node& node, GroupIndex group) noexcept = 0;
+    };
+
     explicit PrefixTree(PagedCache& cache) : cache_(cache), windows_(cache.groups() - 1) {}
     ~PrefixTree();
     PrefixTree(const PrefixTree&) = delete;
@@ -70,8 +79,16 @@ class PrefixTree {
     // The same as pin(child), unpin(node) where `child` is a child of `node`.
     void move_pin(Node& node, Node& child);
 
+    // The child of a node that has exactly these tokens; nullptr: there is none.
+    static Node* child(const Node& node, std::span<const Token> tokens);
+    Node& root(const std::string& space);
+    // One at most; it outlives the tree, or is taken away by nullptr.
+    void watch(Watcher* watcher) noexcept { watcher_ = watcher; }
+
     // Forgets the leaf that was used longest ago. False: all nodes are pinned.
     bool evict_one();
+    // Forgets this node. False: it is a root, has children, or is pinned.
+    bool evict(Node& node);
     // Gives back the page of another group than 0 that was used longest ago, of those that no sequence holds. False:
     // there is none.
     bool evict_window(GroupIndex group);
@@ -105,6 +122,7 @@ class PrefixTree {
     std::map<std::string, std::unique_ptr<Node>> roots_;
     std::set<std::pair<uint64_t, Node*>> idle_;  // leaves without pins, by last use
     std::vector<Held> windows_;                  // of the groups from 1 on
+    Watcher* watcher_ = nullptr;
     uint64_t clock_ = 0, nodes_ = 0, pinned_ = 0, evictions_ = 0;
 };
 
@@ -116,11 +134,19 @@ class PrefixTree::Node {
     // Of a node that is not a root, in group 0.
     PageId page() const noexcept { return page_; }
     bool has_window(GroupIndex group) const noexcept { return group <= windows_.size() && windows_[group - 1].page; }
+    // Of any group; nothing: it has none.
+    std::optional<PageId> page(GroupIndex group) const {
+        return group > 0 ? windows_.at(group - 1).page : std::optional(page_);
+    }
+    const Node* parent() const noexcept { return parent_; }
+    std::span<const Token> tokens() const noexcept { return tokens_; }  // of the page
+    const std::string& space() const noexcept { return space_; }        // of a root
 
   private:
     friend class PrefixTree;
 
     Node* parent_ = nullptr;
+    std::string space_;
     std::vector<Token> tokens_;
     PageId page_ = 0;
     struct Window {

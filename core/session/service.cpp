@@ -7,6 +7,13 @@
 #include <utility>
 
 namespace tessera::session {
+namespace {
+
+// Pages are copied for so long while nothing else is to be done, and so often it is seen whether they can be.
+constexpr double kKeepSeconds = 0.01;
+constexpr std::chrono::milliseconds kKeepPause(20);
+
+}  // namespace
 
 Service::Service(Engine& engine, const text::Tokenizer& tokenizer, ServiceOptions options)
     : engine_(engine), options_(std::move(options)), generator_(engine, tokenizer, [&] {
@@ -125,6 +132,46 @@ void Service::take_inbox() {
     if (stopped) generator_.cancel_all();
 }
 
+void Service::between_steps(const std::function<void(Generator&)>& work) {
+    Job job{&work};
+    std::unique_lock lock(mutex_);
+    if (closed_) fail(TSR_CANCELLED, "the server is being stopped");
+    jobs_.push_back(&job);
+    changed_.notify_one();
+    job_done_.wait(lock, [&] { return job.done; });
+    if (job.error) std::rethrow_exception(job.error);
+}
+
+void Service::do_jobs() {
+    std::deque<Job*> jobs;
+    {
+        const std::scoped_lock lock(mutex_);
+        jobs.swap(jobs_);
+    }
+    for (Job* const job : jobs) {
+        try {
+            generator_.wait_for_steps();
+            (*job->work)(generator_);
+        } catch (...) {
+            job->error = std::current_exception();
+        }
+        const std::scoped_lock lock(mutex_);
+        job->done = true;
+        job_done_.notify_all();
+    }
+}
+
+// Nobody waits for what will not be done.
+void Service::end_jobs() {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+    for (Job* const job : std::exchange(jobs_, {})) {
+        job->error = std::make_exception_ptr(Error(TSR_CANCELLED, "the server is being stopped"));
+        job->done = true;
+    }
+    job_done_.notify_all();
+}
+
 void Service::publish() {
     ServiceStatus status;
     status.counters = generator_.counters();
@@ -136,6 +183,7 @@ void Service::publish() {
     status.prefix_pages = prefixes.size();
     status.evictable_pages = prefixes.evictable();
     status.evictions = prefixes.evictions();
+    status.kept = generator_.kept();
     status.chunk_rows = generator_.chunk_rows();
     status.compared = engine_.compared();
     if (const auto& error = generator_.last_error()) {
@@ -154,9 +202,11 @@ void Service::publish() {
 }
 
 void Service::run() {
+    const std::shared_ptr<void> at_end(nullptr, [this](void*) { end_jobs(); });
     for (;;) {
         const uint64_t failed = generator_.counters().failed_steps;
         take_inbox();
+        do_jobs();
         publish();
         bool more = false;
         try {
@@ -174,15 +224,24 @@ void Service::run() {
         if (more) continue;
         const PackingProgress packing = engine_.packing();
         std::unique_lock lock(mutex_);
-        const auto news = [&] { return closed_ || !inbox_.empty() || !cancelled_.empty(); };
-        if (closed_ && inbox_.empty()) return;
+        const auto news = [&] { return closed_ || !inbox_.empty() || !cancelled_.empty() || !jobs_.empty(); };
+        if (closed_ && inbox_.empty() && jobs_.empty()) return;
         if (news()) continue;
         if (packing.done_bytes < packing.total_bytes) {
             lock.unlock();
             engine_.pack_one();
             continue;
         }
-        changed_.wait(lock, news);
+        lock.unlock();
+        const PageKeeper::Left left = generator_.keep(kKeepSeconds);
+        lock.lock();
+        if (left == PageKeeper::Left::kSome || news()) continue;
+        // What is being written is shown when it has been.
+        if (status_.kept && status_.kept->waiting_pages > 0) {
+            changed_.wait_for(lock, kKeepPause, news);
+        } else {
+            changed_.wait(lock, news);
+        }
     }
 }
 

@@ -7,8 +7,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -43,6 +46,7 @@ struct ServiceStatus {
     Waiting waiting;
     uint32_t pages = 0, free_pages = 0;
     uint64_t prefix_pages = 0, evictable_pages = 0, evictions = 0;
+    std::optional<KeptStatus> kept;  // nothing: no pages are kept
     uint32_t chunk_rows = 0;
     StepComparisons compared;
     std::string last_error;  // of a step; once a device is lost, what told of that
@@ -75,10 +79,17 @@ class Service {
     // cancelled, else after the step. Unknown ids are ignored.
     void cancel(RequestId id);
 
+    // Calls work(generator) on the thread of run(), between two steps when none is under way, and waits for its end.
+    // Throws what it throws; Error(TSR_CANCELLED) after close().
+    void between_steps(const std::function<void(Generator&)>& work);
+
     // Accepts no more requests.
     void close();
     // The same, and cancels all.
     void stop();
+
+    // After run(), on its thread: as of Generator.
+    uint64_t keep_rest(const std::function<bool()>& go_on) { return generator_.keep_rest(go_on); }
 
     ServiceStatus status() const;
     Waiting waiting_of(std::string_view client) const;
@@ -86,6 +97,8 @@ class Service {
   private:
     bool has_room(const std::string& client, const Waiting& more) const;
     void take_inbox();
+    void do_jobs();
+    void end_jobs();
     void publish();
     // With mutex_ held: ends the step early if nobody waits for it any more.
     void cancel_step();
@@ -95,6 +108,14 @@ class Service {
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::pair<RequestId, Request>> inbox_;
+    // Work that its caller waits for.
+    struct Job {
+        const std::function<void(Generator&)>* work;
+        std::exception_ptr error = nullptr;
+        bool done = false;
+    };
+    std::deque<Job*> jobs_;
+    std::condition_variable job_done_;
     WaitingCounts waiting_;  // the inbox, and what the status does not show as running or ended
     std::set<RequestId> cancelled_;
     std::vector<RequestId> stepping_;  // requests of the step that runs

@@ -40,8 +40,9 @@ struct Task {
     uint32_t under_way =
         0;  // of the sequence's tokens, those that steps under way compute, and drafts not verified yet
 
-    bool suspended = false;  // takes no part in steps until it is resumed
-    bool started = false;    // its first sequence has been made
+    bool suspended = false;   // takes no part in steps until it is resumed
+    bool started = false;     // its first sequence has been made
+    uint32_t kept_reads = 0;  // how often pages that were kept have been read for it
     bool done = false;
     uint64_t prompt_step = 0;  // the last that computed rows of its prompt, counted from 1
     Clock::time_point arrived = Clock::now(), admitted;

@@ -3,6 +3,7 @@
 #include "core/session/service.hpp"
 #include "core/text/vocabulary_from_gguf.hpp"
 #include "tests/run/simulated_rig.hpp"
+#include "tests/session/page_store_of.hpp"
 
 #include <gmock/gmock.h>
 
@@ -420,6 +421,71 @@ TEST_F(PipelineTest, AServiceTellsAllClientsOfALostCard) {
         EXPECT_EQ(result.answer.reason, FinishReason::kFailed);
         EXPECT_EQ(result.answer.error_code, TSR_DEVICE_LOST) << result.answer.error;
     }
+}
+
+// Caches lie on both cards; pages go to files and come back between steps.
+TEST_F(PipelineTest, KeptPagesComeFromTheCardsAndGoThere) {
+    std::vector<Token> prompt, other;
+    {
+        load(false);
+        prompt = tokens(5 * TSR_PAGE_TOKENS + 9, 31), other = tokens(4 * kChunk, 32);
+    }
+    const auto wanted = expected({prompt, other});
+    load(true);
+    for (const CacheGroup& group : engine().plan().cache_groups)
+        for (DeviceIndex device : {1, 2}) ASSERT_GT(engine().plan().cache_bytes(group, device), 0u);
+    test::TemporaryFolder folder;
+    const auto keeping = [&] { return GeneratorOptions{.pages = test::page_store(engine(), folder)}; };
+    {
+        Generator generator(engine(), *tokenizer_, keeping());
+        Result result;
+        generator.add(request(prompt, result));
+        generator.run();
+        EXPECT_EQ(generator.keep_rest([] { return true; }), 0u);
+        EXPECT_EQ(generator.kept()->store.pages, 5u);
+    }
+    // Zeros in the place of what the cards have still.
+    for (PageId page = 0; page < engine().cache().page_count(); ++page)
+        engine().write_page(0, page, std::vector<std::byte>(engine().page_bytes(0)));
+    Generator generator(engine(), *tokenizer_, keeping());
+    Result first, second;
+    generator.add(request(other, second));  // chunks are under way when the other one's pages are read
+    for (int step = 0; step < 2; ++step) ASSERT_TRUE(generator.step());
+    generator.add(request(prompt, first));
+    generator.run();
+    EXPECT_EQ(first.answer.reused_tokens, 5 * TSR_PAGE_TOKENS);
+    EXPECT_EQ(first.answer.tokens, wanted[0]);
+    EXPECT_EQ(second.answer.tokens, wanted[1]);
+    EXPECT_EQ(generator.kept()->store.read_pages, 5u);
+    expect_all_pages_free(generator);
+}
+
+// A copy that fails costs what it would have saved, and no answer.
+TEST_F(PipelineTest, ACardThatDoesNotTakePagesComputesThem) {
+    std::vector<Token> prompt;
+    {
+        load(false);
+        prompt = tokens(3 * TSR_PAGE_TOKENS, 33);
+    }
+    const auto wanted = expected({prompt});
+    load(true);
+    test::TemporaryFolder folder;
+    {
+        Generator generator(engine(), *tokenizer_, {.pages = test::page_store(engine(), folder)});
+        Result result;
+        generator.add(request(prompt, result));
+        generator.run();
+        generator.keep_rest([] { return true; });
+    }
+    Generator generator(engine(), *tokenizer_, {.pages = test::page_store(engine(), folder)});
+    failures().fail("SIM1", TSR_SIMULATED_UPLOAD, nullptr, 0, 1);
+    Result result;
+    generator.add(request(prompt, result));
+    generator.run();
+    EXPECT_GT(generator.kept()->store.read_pages, 0u);
+    EXPECT_EQ(result.answer.reused_tokens, 0u);
+    EXPECT_EQ(result.answer.tokens, wanted[0]);
+    expect_all_pages_free(generator);
 }
 
 }  // namespace

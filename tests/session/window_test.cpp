@@ -3,12 +3,14 @@
 #include "core/base/error.hpp"
 #include "core/session/generate.hpp"
 #include "core/text/vocabulary_from_gguf.hpp"
+#include "tests/session/page_store_of.hpp"
 #include "tests/support.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <random>
@@ -234,6 +236,50 @@ TEST_F(WindowTest, NoPageIsLost) {
     }
     EXPECT_EQ(cache().free_pages(), cache().page_count());
     EXPECT_EQ(cache().free_pages(kWindowed), cache().page_count(kWindowed));
+}
+
+// What another process finds: the pages of all tokens, and of the windows those that were there at the end.
+TEST_F(WindowTest, KeptPagesAreFoundWithTheirWindows) {
+    load(2048);
+    std::vector<Token> prompt = tokens(500, 21);
+    test::TemporaryFolder folder;
+    const auto keeping = [&] { return GeneratorOptions{.pages = test::page_store(engine(), folder)}; };
+    const auto always = [] { return true; };
+    {
+        Generator generator(engine(), *tokenizer_, keeping());
+        prompt = ask(generator, prompt).tokens;
+        EXPECT_EQ(generator.keep_rest(always), 0u);
+        EXPECT_GT(generator.kept()->store.pages, prompt.size() / TSR_PAGE_TOKENS) << "windows have files, too";
+    }
+    const std::vector<Token> more = tokens(30, 22);
+    prompt.insert(prompt.end(), more.begin(), more.end());
+    const std::vector<Token> wanted = alone(prompt);
+    Generator generator(engine(), *tokenizer_, keeping());
+    const Answer answer = ask(generator, prompt);
+    EXPECT_EQ(answer.reused_tokens, 512u);
+    EXPECT_EQ(answer.tokens, wanted);
+    EXPECT_EQ(cache().free_pages() + generator.prefixes().size(), cache().page_count());
+}
+
+// Without the windows before it no beginning can be used.
+TEST_F(WindowTest, KeptPagesWithoutTheirWindowsAreNotRead) {
+    load(2048);
+    std::vector<Token> prompt = tokens(500, 23);
+    test::TemporaryFolder folder;
+    {
+        Generator generator(engine(), *tokenizer_, {.pages = test::page_store(engine(), folder)});
+        prompt = ask(generator, prompt).tokens;
+        generator.keep_rest([] { return true; });
+    }
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+        if (entry.path().string().ends_with("-1")) std::filesystem::remove(entry.path());
+    prompt.resize(prompt.size() + 30, 5);
+    const std::vector<Token> wanted = alone(prompt);
+    Generator generator(engine(), *tokenizer_, {.pages = test::page_store(engine(), folder)});
+    const Answer answer = ask(generator, prompt);
+    EXPECT_EQ(answer.reused_tokens, 0u);
+    EXPECT_EQ(generator.kept()->store.read_pages, 0u);
+    EXPECT_EQ(answer.tokens, wanted);
 }
 
 }  // namespace

@@ -1,0 +1,102 @@
+// Between a tree of cached pages and a store of them: what is computed is written, and what was written is read in
+// place of being computed.
+#pragma once
+
+#include "core/session/engine.hpp"
+#include "core/session/page_store.hpp"
+#include "core/session/page_writer.hpp"
+#include "core/session/prefix_tree.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace tessera::session {
+
+struct KeptStatus {
+    PageStoreStatus store;
+    uint64_t waiting_pages = 0;  // to be written
+};
+
+// Whole pages are kept, of each group those that the tree had when they were written. Pages are copied between steps
+// by the caller's thread, written by another, and read by the engine's workers. One thread at a time; it works while no
+// step is under way.
+class PageKeeper final : public PrefixTree::Watcher {
+  public:
+    // `engine` and `tree` outlive this.
+    PageKeeper(Engine& engine, PrefixTree& tree, std::shared_ptr<PageStore> store);
+    ~PageKeeper() override;
+    PageKeeper(const PageKeeper&) = delete;
+    PageKeeper& operator=(const PageKeeper&) = delete;
+
+    // Whether load() would read pages so that more than the first `found` of the tokens need not be computed: those
+    // that the store and the tree have together, if it reads them faster than `token_seconds` each. Counts as use.
+    bool has_more(const std::string& space, std::span<const Token> tokens, uint32_t found, double token_seconds);
+    // Reads some of them into the tree, for about a tenth of a second. Pages for them are free, or are taken from nodes
+    // that nobody uses. False: none could be had.
+    bool load(const std::string& space, std::span<const Token> tokens);
+
+    enum class Left {
+        kNothing,
+        kSome,   // and the writer takes more
+        kLater,  // the writer has enough, or the store waits
+    };
+    // Copies pages that are to be written, for so long and at least one.
+    Left write(double seconds);
+    // Writes all that there is, as long as `go_on` says so. Returns how many pages are left.
+    uint64_t finish(const std::function<bool()>& go_on);
+
+    // Removes the files of the text's pages, from the last one on, up to one that the tree has, or that others follow.
+    void forget(const std::string& space, std::span<const Token> tokens);
+
+    KeptStatus status() const;
+
+    void added(PrefixTree::Node& node, GroupIndex group) override;
+    void dropped(PrefixTree::Node& node, GroupIndex group) noexcept override;
+
+  private:
+    using Node = PrefixTree::Node;
+    // A page of a prompt.
+    struct Place {
+        PathId parent, path;
+        Node* node;  // nullptr: the tree has none
+    };
+    // Of a prompt's pages one that is to be read.
+    struct Part {
+        uint32_t page;
+        GroupIndex group;
+        std::vector<std::byte>* buffer;
+        bool good;
+    };
+
+    std::vector<Place> places(const std::string& space, std::span<const Token> tokens);
+    uint32_t usable(std::span<const Place> places) const;
+    std::vector<Part> parts(std::span<const Place> places) const;
+    bool has(const Place& place, GroupIndex group) const;
+    void read(std::span<Part> parts, std::span<const Place> places, std::span<const Token> tokens);
+    Node* insert(Node& parent, std::span<const Token> tokens, Node* node, std::span<const Part> parts);
+    bool make_room(GroupIndex group);
+    void add_missing();
+
+    Engine& engine_;
+    PrefixTree& tree_;
+    const std::shared_ptr<PageStore> store_;
+    PageWriter writer_;
+    std::unordered_map<const Node*, PathId> paths_;  // of whole pages
+    using Waiting = std::map<uint64_t, std::pair<const Node*, GroupIndex>>;
+    Waiting waiting_;                                                 // in the order in which they were computed
+    std::map<std::pair<const Node*, GroupIndex>, uint64_t> numbers_;  // of those that wait
+    uint64_t next_ = 0;
+    std::vector<std::vector<std::byte>> buffers_;  // that are read into
+    double byte_seconds_;                          // of reading, measured
+    bool failed_ = false;                          // a device has: nothing is copied any more
+};
+
+}  // namespace tessera::session
