@@ -6,6 +6,7 @@
 #include "apps/server/http_text.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/registry/sha256.hpp"
 
 #include <boost/asio/ip/address.hpp>
 #include <spdlog/fmt/fmt.h>
@@ -123,6 +124,7 @@ std::vector<AccessControl::Key> AccessControl::read_keys() const {
 // A key that comes back is the same client, and one that takes its place is another.
 void AccessControl::set_keys(std::vector<Key> keys) {
     const std::scoped_lock lock(mutex_);
+    for (Key& key : keys) key.space = sha256_of("space of " + key.text);
     for (Key& key : keys) key.number = numbers_.try_emplace(key.text, numbers_.size()).first->second;
     keys_ = std::move(keys);
 }
@@ -207,8 +209,7 @@ Sender AccessControl::sender_of(const HttpRequest& request) const {
     const std::scoped_lock lock(mutex_);
     const Key* const key = key_of(request);
     if (!key) return {network_of(request.address), {}, settings_.client_limits};
-    const std::string name = fmt::format("key {}", key->number);
-    return {name, name, key->limits};
+    return {fmt::format("key {}", key->number), key->space, key->limits};
 }
 
 }  // namespace tessera::server

@@ -20,7 +20,8 @@ struct Sender {
     // The same for all requests of one key and different from others'; of those without keys, the address. It is not
     // the key.
     std::string client;
-    // Requests of different spaces share nothing that is cached: one for each key.
+    // Requests of different spaces share nothing that is cached: one for each key, the same whenever the server runs.
+    // It is not the key.
     std::string space;
     ClientLimits limits;
 };
@@ -60,6 +61,7 @@ class AccessControl {
     struct Key {
         std::string text;
         ClientLimits limits;
+        std::string space = {};
         size_t number = 0;  // the same for as long as the server runs
     };
     std::vector<Key> read_keys() const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/server/model_text.hpp"
+#include "core/session/page_identity.hpp"
 #include "core/session/service.hpp"
 #include "core/setup/settings.hpp"
 
@@ -18,6 +19,7 @@ struct ServedModel : ModelText {
     int64_t created = 0;                   // seconds since 1970, when it was loaded
     std::string path;                      // of the file
     std::optional<uint32_t> draft_tokens;  // of drafts at most; nothing: none are made
+    session::PageIdentity pages;           // what its cached pages are of, where they are kept or saved
     std::string chat_template;             // the file's, or the name that was given instead
     std::unique_ptr<Engine> engine;
     std::unique_ptr<session::Service> service;  // before the engine in destruction

@@ -41,6 +41,10 @@ constexpr FieldRow kSlots[] = {
     {"fail_on_no_slot", kHonoured, "1: 503 where all slots are in use"},
 };
 
+constexpr FieldRow kSlot[] = {
+    {"action", kHonoured, "save, restore or erase"},
+};
+
 constexpr FieldRow kModels[] = {
     {"limit", kHarmless, "the list has one model"},
     {"order", kHarmless, "the list has one model"},
@@ -58,6 +62,11 @@ const FieldTable& every_table() {
 
 const FieldTable& slots_table() {
     static const FieldTable table("the query of /slots", {kSlots, kEvery});
+    return table;
+}
+
+const FieldTable& slot_action_table() {
+    static const FieldTable table("the query of /slots/{id}", {kSlot, kEvery});
     return table;
 }
 
@@ -98,12 +107,14 @@ json::object parse_query(std::string_view query) {
 
 const FieldTable& query_table(std::string_view path) {
     if (path == "/slots") return slots_table();
+    if (path == "/slots/{id}") return slot_action_table();
     if (path == "/models" || path == "/v1/models") return models_table();
     return path == "/health" || path == "/v1/health" ? health_table() : every_table();
 }
 
 std::span<const FieldTable* const> query_tables() {
-    static const FieldTable* const tables[] = {&slots_table(), &models_table(), &health_table(), &every_table()};
+    static const FieldTable* const tables[] = {&slots_table(), &slot_action_table(), &models_table(), &health_table(),
+                                               &every_table()};
     return tables;
 }
 
@@ -119,6 +130,17 @@ bool fails_on_no_slot(std::string_view query) {
     if (value.empty() || value == "0" || value == "false") return false;
     if (value != "1" && value != "true") fields.reject("fail_on_no_slot", "0 or 1");
     return true;
+}
+
+SlotAction slot_action(std::string_view query) {
+    const json::object parameters = parse_query(query);
+    const Fields fields(parameters, slot_action_table());
+    const std::string_view value = fields.text("action").value_or("");
+    fields.check_read();
+    if (value == "save") return SlotAction::kSave;
+    if (value == "restore") return SlotAction::kRestore;
+    if (value != "erase") fields.reject("action", "save, restore or erase");
+    return SlotAction::kErase;
 }
 
 }  // namespace tessera::server

@@ -5,6 +5,7 @@
 
 #include <boost/json/object.hpp>
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -24,5 +25,9 @@ void check_query(std::string_view path, std::string_view query);
 
 // Whether /slots is to fail where all of them are in use. Throws ApiError(400).
 bool fails_on_no_slot(std::string_view query);
+
+enum class SlotAction : uint8_t { kSave, kRestore, kErase };
+// Of POST /slots/{id}. Throws ApiError(400).
+SlotAction slot_action(std::string_view query);
 
 }  // namespace tessera::server

@@ -226,6 +226,8 @@ session::Request read_request(const Fields& fields, const ModelText& model, std:
     if (const auto most = drafted("speculative.n_max")) request.drafts.most = static_cast<uint32_t>(*most);
     if (const auto least = drafted("speculative.n_min")) request.drafts.least = static_cast<uint32_t>(*least);
     request.context = model.request_context;
+    if (const auto slot = fields.integer("id_slot", -1, std::numeric_limits<int32_t>::max()))
+        request.slot = static_cast<uint32_t>(std::max<int64_t>(*slot, 0));
     request.reuse = fields.boolean("cache_prompt").value_or(true);
     session::check_sampling_parameters(p, model.tokenizer->size());
     return request;

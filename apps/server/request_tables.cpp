@@ -78,7 +78,8 @@ constexpr FieldRow kGeneration[] = {
     {"api_server", kHarmless, kBookkeeping},
     {"prompt_cache_key", kHarmless, "whatever is cached for the key of the request is found"},
     {"prompt_cache_retention", kHarmless, "what is cached stays as long as its memory is not needed"},
-    {"id_slot", kHarmless, "what is cached is found by every slot"},
+    {"id_slot", kHonoured,
+     "the slot by which the text can be saved, 0 (or -1) if none is said; what is cached is found by every slot"},
     {"slot_id", kHarmless, "what is cached is found by every slot"},
     {"n_cache_reuse", kHarmless, "all that is cached up to the first token that differs is used"},
     {"service_tier", kHarmless, kServedAlike},
@@ -282,6 +283,12 @@ constexpr FieldRow kTokenize[] = {
     {"model", kHarmless, "there is one model"},
 };
 
+constexpr FieldRow kSavedSlot[] = {
+    {"filename", kHonoured,
+     "of the file in the server's folder, to save and restore: letters, digits, '-', '_' and '.'"},
+    {"model", kHarmless, "there is one model"},
+};
+
 constexpr FieldRow kDetokenize[] = {
     {"tokens", kHonoured, "numbers of tokens"},
     {"model", kHarmless, "there is one model"},
@@ -481,6 +488,11 @@ const FieldTable& detokenize_table() {
     return table;
 }
 
+const FieldTable& saved_slot_table() {
+    static const FieldTable table("/slots/{id}", {kSavedSlot});
+    return table;
+}
+
 const FieldTable& stream_options_table() {
     static const FieldTable table("stream_options", {kStreamOptions});
     return table;
@@ -563,6 +575,7 @@ std::span<const FieldTable* const> request_tables() {
                                                &template_table(),
                                                &tokenize_table(),
                                                &detokenize_table(),
+                                               &saved_slot_table(),
                                                &stream_options_table(),
                                                &response_format_table(),
                                                &json_schema_table(),

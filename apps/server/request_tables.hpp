@@ -18,6 +18,7 @@ const FieldTable& embeddings_table();  // of /v1/embeddings
 const FieldTable& embedding_table();   // of /embedding
 const FieldTable& tokenize_table();
 const FieldTable& detokenize_table();
+const FieldTable& saved_slot_table();  // of POST /slots/{id}
 
 const FieldTable& stream_options_table();
 const FieldTable& response_format_table();

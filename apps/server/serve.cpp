@@ -5,6 +5,8 @@
 #include "apps/server/service_manager.hpp"
 #include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
 #include "core/setup/draft_model.hpp"
 #include "core/setup/drafts.hpp"
 #include "core/setup/earlier_runs.hpp"
@@ -33,6 +35,29 @@ std::optional<session::Pooling> pooling_of(const ServerSettings& settings, const
     if (!type || *type == 0 || *type == 3) return session::Pooling::kLast;
     return *type == 1 ? std::optional(session::Pooling::kMean) : std::nullopt;
 }
+
+// Null: no pages are kept. A folder that cannot be used costs what it would have kept, and no more.
+std::shared_ptr<session::PageStore> open_store(const ServerSettings& settings, const ServedModel& model,
+                                               const LineSink& say) {
+    if (!settings.cache_dir) return nullptr;
+    try {
+        std::vector<std::string> notes;
+        auto store = std::make_shared<session::PageStore>(*settings.cache_dir, settings.cache_dir_bytes, model.pages,
+                                                          model.engine->page_bytes(), notes);
+        for (const std::string& note : notes) say(note);
+        const session::PageStoreStatus status = store->status();
+        say(fmt::format("pages of the cache are kept in {}, at most {}: {} of earlier runs ({})",
+                        settings.cache_dir->string(), size_text(settings.cache_dir_bytes), status.pages,
+                        size_text(status.bytes)));
+        return store;
+    } catch (const Error& error) {
+        log().warn("no pages of the cache are kept: {}", error.what());
+        return nullptr;
+    }
+}
+
+// What systemd is asked for beyond the time that pages may take.
+constexpr std::chrono::seconds kExtraTime(10);
 
 // Throws Error(TSR_CANCELLED) soon after `stopping` has become true.
 std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model, Machine& machine, ModelHost& host,
@@ -83,6 +108,10 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     if (options.model.drafts.any())
         served->draft_tokens = std::min(options.model.drafts.most, served->engine->rows_as_single() - 1);
     if (const auto notice = draft_notice(options.model.drafts, *served->engine)) say(worded(*notice));
+    if (options.server.cache_dir || options.server.slot_folder)
+        served->pages = session::identity_of(*served->engine, options.model.engine.experts, TSR_VERSION);
+    service.generator.pages = open_store(options.server, *served, say);
+    service.generator.slots = options.server.slot_folder.has_value();
     service.waiting_requests = options.server.waiting_requests;
     service.waiting_tokens = options.server.waiting_tokens;
     served->service = std::make_unique<session::Service>(*served->engine, *served->tokenizer, service);
@@ -94,6 +123,18 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
 std::string url(const ServerSettings& settings, uint16_t port) {
     const std::string host = settings.host.find(':') == std::string::npos ? settings.host : "[" + settings.host + "]";
     return fmt::format("{}://{}:{}{}", settings.tls_certificate ? "https" : "http", host, port, settings.prefix);
+}
+
+// Pages that are not there yet, for as long as settings allow and nobody hurries.
+void keep_rest(const ServerSettings& settings, session::Service& service, const Server& server, const LineSink& say) {
+    if (!service.status().kept) return;
+    const auto limit = std::chrono::microseconds(settings.cache_dir_time);
+    notify_service_manager(
+        fmt::format("EXTEND_TIMEOUT_USEC={}", (limit + std::chrono::microseconds(kExtraTime)).count()));
+    const auto until = std::chrono::steady_clock::now() + limit;
+    const uint64_t left =
+        service.keep_rest([&] { return std::chrono::steady_clock::now() < until && !server.hurries(); });
+    if (left > 0) say(fmt::format("{} pages of the cache were not kept: there was no time or no place for them", left));
 }
 
 }  // namespace
@@ -124,6 +165,7 @@ void serve(const ServeOptions& options, OpenedModel model, Machine& machine, con
             // A signal that came at the end of loading has found no service to stop.
             if (stopping) served->service->stop();
             served->service->run();
+            keep_rest(options.server, *served->service, server, say);
             if (options.model.common.verbose) {
                 for (const std::string& line : comparison_lines(served->engine->compared())) say(line);
             }

@@ -133,6 +133,7 @@ struct Server::State {
     std::list<std::weak_ptr<Exchange>> unanswered;
     bool draining = false, ended = false;
     std::atomic<bool> freed_large{false};  // by workers
+    std::atomic<bool> hurries{false};
     Clock::time_point drain_until;
     RequestWorkers workers;
     const EndpointContext endpoint_context{host,     settings,    name,    access,
@@ -305,6 +306,7 @@ void Server::State::begin_draining() {
     host.drain();
     const std::scoped_lock lock(mutex);
     const size_t left = count_unanswered();
+    hurries = ended;
     if (draining || left == 0) ended = true;
     if (!draining && left > 0) log().warn("{} requests are being finished; a second signal ends them", left);
     draining = true;
@@ -552,6 +554,10 @@ void Server::flush(std::chrono::milliseconds limit) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         lock.lock();
     }
+}
+
+bool Server::hurries() const noexcept {
+    return state_->hurries;
 }
 
 void Server::stop() {

@@ -29,6 +29,8 @@ class Server {
     void wait();
     // Waits until all responses have been written, so that clients hear of those that were cut, for so long at most.
     void flush(std::chrono::milliseconds limit);
+    // Whether another such signal has come since wait() returned. Any thread.
+    bool hurries() const noexcept;
     // Ends wait() as a signal does. Any thread.
     void stop();
 

@@ -26,14 +26,18 @@ struct ServerSettings {
     std::optional<std::filesystem::path> key_file;  // more of them, one a line, each with limits; read again on SIGHUP
     // In PEM, read again on SIGHUP: the certificate with its chain, and its key. None: HTTP in the clear.
     std::optional<std::filesystem::path> tls_certificate, tls_key;
-    std::vector<std::string> origins;                 // of other sites' pages that browsers may show answers to
-    std::vector<std::string> hosts;                   // names besides its own by which clients may call this machine
-    bool slots = true;                                // /slots is answered
-    bool metrics = true;                              // /metrics is answered
-    bool page = true;                                 // the chat page
-    bool embeddings = false;                          // hidden states can be had
-    std::optional<session::Pooling> pooling;          // of them; nothing: as the file says
-    std::optional<std::filesystem::path> access_log;  // "-": standard output; none: not written
+    std::vector<std::string> origins;                  // of other sites' pages that browsers may show answers to
+    std::vector<std::string> hosts;                    // names besides its own by which clients may call this machine
+    bool slots = true;                                 // /slots is answered
+    bool metrics = true;                               // /metrics is answered
+    bool page = true;                                  // the chat page
+    bool embeddings = false;                           // hidden states can be had
+    std::optional<session::Pooling> pooling;           // of them; nothing: as the file says
+    std::optional<std::filesystem::path> cache_dir;    // of cached pages that later processes find; none: none are kept
+    uint64_t cache_dir_bytes = 16ull << 30;            // of all files there
+    std::chrono::seconds cache_dir_time{30};           // at the end, for pages that are not there yet
+    std::optional<std::filesystem::path> slot_folder;  // of slots that are saved; none: they are not
+    std::optional<std::filesystem::path> access_log;   // "-": standard output; none: not written
 
     // Limits.
     ClientLimits client_limits;  // of each key that has none of its own in the key file; without keys, of each address
@@ -95,6 +99,10 @@ inline constexpr std::array kServer = {
     row("drain-time", "--drain-time", "SECONDS", "running answers may take so long after SIGTERM or SIGINT", whole<&S::drain_time, 0, 1 << 20>()),
     row("itl-target", "--itl-target", "MS", "size chunks of prompts so that running answers get a token in this time; 0: chunks are of -ub rows (0)",
         number<&S::target_step_seconds, 0, 1000000, 1000>()),
+    row("cache-dir", "--cache-dir", "FOLDER", "keep what is cached there, so that it is found after a restart", verbatim<&S::cache_dir>()),
+    row("cache-dir-size", "--cache-dir-size", "GIB", "of all files there; what was used longest ago goes first (16)", whole<&S::cache_dir_bytes, 1, 1 << 20, 1 << 30>()),
+    row("cache-dir-time", "--cache-dir-time", "SECONDS", "at the end, what is cached and not there yet may take so long to be written (30)", whole<&S::cache_dir_time, 0, 1 << 20>()),
+    row("slot-save-path", "--slot-save-path", "FOLDER", "slots can be saved there and restored, by POST /slots/ID (not)", verbatim<&S::slot_folder>()),
     row("slots", "--slots", "", "answer /slots (the default)", sets<&S::slots>()).from("LLAMA_ARG_ENDPOINT_SLOTS"),
     row("no-slots", "--no-slots", "", "do not answer /slots", clears<&S::slots>()).from("LLAMA_ARG_NO_ENDPOINT_SLOTS"),
     row("metrics", "--metrics", "", "answer /metrics (the default)", sets<&S::metrics>()).from("LLAMA_ARG_ENDPOINT_METRICS"),

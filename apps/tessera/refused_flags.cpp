@@ -82,7 +82,8 @@ constexpr Flag kRefusedFlags[] = {
     refused("embd-normalize", "--embd-normalize --embd-output-format --embd-separator --cls-separator", Takes::kValue, "", kNormOfRequest),
     // Of servers
     refused("api-key-elsewhere", "--api-key --api-key-file", Takes::kValue, "", kKeysOfServers, kNotServe),
-    refused("slot-save-path", "--slot-save-path --sql-save-file --sqlite-zstd-ext-file", Takes::kValue, "", kNoCacheFile),
+    refused("slot-save-path-elsewhere", "--slot-save-path", Takes::kValue, "", "slots are a server's", kNotServe),
+    refused("sql-save-file", "--sql-save-file --sqlite-zstd-ext-file", Takes::kValue, "", kNoCacheFile),
     refused("static-path", "--path", Takes::kValue, "", "the server has its own chat page and serves no other files").from("LLAMA_ARG_STATIC_PATH"),
     refused("ui-config", "--ui-config --webui-config --ui-config-file --webui-config-file", Takes::kValue, "", "settings of the chat page are made in the page"),
     refused("server-special", "-sp --special", Takes::kNothing, "", "answers hold no control tokens", kServe),

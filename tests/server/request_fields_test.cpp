@@ -14,6 +14,7 @@
 #include "apps/server/dialects/responses/request.hpp"
 #include "apps/server/query.hpp"
 #include "apps/server/request_tables.hpp"
+#include "apps/server/saved_slot.hpp"
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "tests/server/small_model.hpp"
@@ -148,6 +149,7 @@ std::vector<Place> places() {
          [](std::string_view body) { detokenize_response(body, model(), memory); },
          R"({"tokens":[5]})",
          {}},
+        {&saved_slot_table(), [](std::string_view body) { read_slot_file(body); }, R"({"filename":"a"})", {}},
         {&stream_options_table(),
          completion,
          R"({"prompt":"a","stream":true,"stream_options":{}})",

@@ -36,6 +36,23 @@ void add_compared(Metrics& metrics, std::string_view kind, const ComparedSteps& 
                 steps.ratio);
 }
 
+// Of pages in files.
+void add_kept(Metrics& metrics, const session::KeptStatus& kept) {
+    const session::PageStoreStatus& s = kept.store;
+    metrics.add("kept_pages", "gauge", "Pages in files.", s.pages);
+    metrics.add("kept_bytes", "gauge", "Bytes of these files.", s.bytes);
+    metrics.add("kept_waiting_pages", "gauge", "Pages that are to be written to files.", kept.waiting_pages);
+    metrics.add("kept_written_pages_total", "counter", "Pages that were written to files.", s.written_pages);
+    metrics.add("kept_written_bytes_total", "counter", "Bytes of these.", s.written_bytes);
+    metrics.add("kept_read_pages_total", "counter", "Pages that were read in place of being computed.", s.read_pages);
+    metrics.add("kept_read_bytes_total", "counter", "Bytes of these.", s.read_bytes);
+    metrics.add("kept_damaged_pages_total", "counter", "Files that were dropped as they were damaged.",
+                s.damaged_pages);
+    metrics.add("kept_failures_total", "counter", "Files that could not be written or read.", s.failures);
+    metrics.add("kept_forgotten_pages_total", "counter", "Pages whose files were removed to stay below the limit.",
+                s.forgotten_pages);
+}
+
 double rate(uint64_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
@@ -105,6 +122,7 @@ HttpResponse metrics_text(const EndpointContext& context, const HttpRequest&) {
         m.add("cache_usage_ratio", "gauge", "Share of pages that requests use.",
               s.pages ? 1 - static_cast<double>(s.free_pages + s.evictable_pages) / s.pages : 0.0,
               "kv_cache_usage_ratio");
+        if (s.kept) add_kept(m, *s.kept);
         m.add("prompt_chunk_rows", "gauge", "Rows of prompts in one step.", s.chunk_rows);
         add_compared(m, "prompt", s.compared.prompts);
         add_compared(m, "generation", s.compared.generation);
