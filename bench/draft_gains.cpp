@@ -1,7 +1,8 @@
 // What drafts gain: draft_gains FILE [--threads 2] [--tokens 96] [--prompt 64] [--rounds 3] [--accepted
 // 0,0.3,0.5,0.7,0.8,0.9,1]. Times steps of 1, 2, 3, 4, 8 and 16 rows of one sequence in turns, then answers of one
 // request, without drafts and with drafts of which each token is right with a given probability, in turns, and holds
-// both to the same tokens. The bound of a probability is that of the best fixed length, by the times of the steps.
+// both to the same tokens. The bound of a probability is that of the best fixed length, by the times of the steps. With
+// one thread times are the processor's, which other processes disturb less.
 #include "core/base/error.hpp"
 #include "core/base/seconds.hpp"
 #include "core/hardware/hardware.hpp"
@@ -46,6 +47,12 @@ class Told final : public session::DraftSource {
     std::mt19937 random_;
 };
 
+bool of_processor = false;  // times are
+double now() {
+    return of_processor ? process_seconds()
+                        : std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 double median(std::vector<double> values) {
     std::ranges::sort(values);
     return values[values.size() / 2];
@@ -61,9 +68,9 @@ std::map<uint32_t, double> time_steps(Engine& engine, std::span<const Token> pro
             if (rows > engine.rows_as_single()) continue;
             const std::vector<Token> tokens(prompt.begin() + round % 8, prompt.begin() + round % 8 + rows);
             const BatchEntry entry{sequence, tokens, true, true};
-            const auto start = std::chrono::steady_clock::now();
+            const double start = now();
             (void)engine.step({&entry, 1});
-            seconds[rows].push_back(seconds_since(start));
+            seconds[rows].push_back(now() - start);
             engine.cache().truncate(sequence, static_cast<uint32_t>(prompt.size()));
         }
     }
@@ -105,9 +112,11 @@ Measured answer(session::Generator& generator, const std::vector<Token>& prompt,
     request.prompt = prompt;
     request.sampling.temperature = 0;
     request.max_new_tokens = tokens;
+    double first = 0;
+    request.on_prompt = [&](const session::PromptProgress&) { first = now(); };
     request.on_finish = [&](const session::Answer& answer) {
         measured.tokens = answer.tokens;
-        measured.seconds = (answer.seconds - answer.first_token_seconds) / std::max(answer.new_tokens - 1, 1u);
+        measured.seconds = (now() - first) / std::max(answer.new_tokens - 1, 1u);
         measured.drafted = answer.drafted_tokens;
         measured.accepted = answer.accepted_tokens;
     };
@@ -137,6 +146,7 @@ int main(int argc, char** argv) try {
     common.model = given["model"].as<std::string>();
     EngineOptions options;
     options.threads = given["threads"].as<uint32_t>();
+    of_processor = options.threads == 1;
     options.context = 1024;
     options.output_rows = 16;
     const Machine machine(common, {}, options.threads);

@@ -103,6 +103,7 @@ TEST(NgramDrafts, GoOnAsTheTextDidAndRepeat) {
 struct Simulated {
     std::vector<double> seconds;  // by rows - 1
     double noise = 0;
+    double slow_start = 1;  // factor of the first steps
     uint32_t most = 7;
 
     struct Result {
@@ -129,7 +130,7 @@ struct Simulated {
                 if (!hit || taken == choice.chosen) break;
             }
             const uint32_t verified = std::min(taken, choice.chosen);
-            const double now = factor(random), step = seconds[choice.chosen] * now;
+            const double now = factor(random) * (done < 4 ? slow_start : 1), step = seconds[choice.chosen] * now;
             control.finished(1, choice.chosen, verified, step);
             result.with += step;
             result.without += seconds[0] * now * (1 + verified);
@@ -167,7 +168,7 @@ TEST(DraftControl, ReachesWhatEachShareOfAcceptedTokensAllows) {
             DraftControl control({1, 1.2, 1.4, 1.6, 1.8, 2.0, 2.2, 2.4});
             const auto found = machine.run(
                 control, 3000, 4, [&](uint32_t) { return share; }, 7);
-            EXPECT_GE(found.gain(), 0.87 * machine.bound(share))
+            EXPECT_GE(found.gain(), 0.85 * machine.bound(share))
                 << share << " accepted, two rows in " << seconds[1] << ", " << found.drafted << " drafted";
             EXPECT_GE(found.gain(), 0.97) << share << " accepted, two rows in " << seconds[1];
         }
@@ -185,6 +186,29 @@ TEST(DraftControl, LosesNoMoreThanItsShareWhateverComes) {
                 const auto found = machine.run(control, 600, static_cast<uint8_t>(seed % kMatchKinds), accepted, seed);
                 EXPECT_GE(found.gain(), 0.97) << "in turns of " << period << ", two rows in " << seconds[1];
             }
+        }
+    }
+}
+
+// Steps without drafts seem to take longer than they do: what is learned of them at first is wrong.
+TEST(DraftControl, LearnsWhatStepsWithoutDraftsTake) {
+    for (const auto& seconds : kMachines) {
+        Simulated machine{seconds, 0.1};
+        machine.slow_start = 1.5;
+        for (const uint32_t seed : {1u, 2u, 3u}) {
+            DraftControl control({1, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0});
+            EXPECT_GE(machine
+                          .run(
+                              control, 300, 4, [](uint32_t) { return 0.0; }, seed)
+                          .gain(),
+                      0.965);
+            DraftControl other({1, 1.2, 1.4, 1.6, 1.8, 2.0, 2.2, 2.4});
+            const double gain = machine
+                                    .run(
+                                        other, 600, 4, [](uint32_t) { return 0.9; }, seed)
+                                    .gain();
+            // Where a draft's token takes nearly a step, one that failed is made up for slowly.
+            EXPECT_GE(gain, seconds[1] > 1.5 ? 0.97 : 0.6 * machine.bound(0.9)) << "two rows in " << seconds[1];
         }
     }
 }

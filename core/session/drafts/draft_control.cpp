@@ -12,10 +12,19 @@ namespace {
 constexpr std::array<double, kDraftKinds> kPriors = {0.25, 0.3, 0.5, 0.7, 0.85, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9};
 constexpr double kPriorWeight = 4;   // tokens that these count as
 constexpr double kOthersWeight = 2;  // tokens that the share of all requests counts as in that of one
-// Of a step's time what a measured one changes: half in the times of all rows, half in those of its own.
+// Of a step's time what a measured one changes: in the times of all rows and in those of its own, which are the mean of
+// few.
 constexpr double kGain = 0.15;
 // Where rows of prompts make a step long, tokens that are at least so probable are verified.
 constexpr double kWorthARow = 0.3;
+// What drafts promise must be more than what is not known of times.
+constexpr double kWorthIt = 1.03;
+// Steps with drafts after which one without is measured: it costs most of what they gain.
+constexpr double kLittle = 1.3;
+constexpr uint32_t kOftenMeasured = 8, kSeldomMeasured = 40;
+// A token that is so likely and yet not worth a row is tried once in so many steps.
+constexpr double kWorthAnother = 0.5;
+constexpr uint32_t kTryAgain = 16;
 // A costly source that is not worth asking is asked once in so many times.
 constexpr uint32_t kAskAnyway = 64;
 
@@ -40,7 +49,7 @@ double DraftAcceptance::share_of_models(double prior, double weight) const noexc
 }
 
 DraftStepTimes::DraftStepTimes(std::vector<double> predicted)
-    : predicted_(std::move(predicted)), shape_(predicted_.size(), 0) {
+    : predicted_(std::move(predicted)), shape_(predicted_.size(), 0), count_(predicted_.size(), 0) {
     // Only ratios count, and more rows never take less.
     for (size_t i = 0; i < predicted_.size(); ++i) {
         if (!(predicted_[i] > 0) || !std::isfinite(predicted_[i])) predicted_[i] = 1;
@@ -79,10 +88,12 @@ void DraftStepTimes::measured(uint32_t rows, double seconds) noexcept {
         own = seconds / scale_;
     } else {
         // One that was disturbed says little.
-        const double factor = std::pow(std::clamp(seconds / (scale_ * own), 0.5, 2.0), kGain);
-        scale_ *= factor;
-        own *= factor;
+        const double found = std::clamp(seconds / (scale_ * own), 0.5, 2.0);
+        const double of_few = 1.0 / (count_[rows - 1] + 1);
+        if (of_few < kGain) scale_ *= std::pow(found, kGain);
+        own *= std::pow(found, std::max(kGain, of_few));
     }
+    ++count_[rows - 1];
     most_measured_ = std::max<size_t>(most_measured_, rows);
 }
 
@@ -98,7 +109,7 @@ double DraftControl::probability(const DraftAcceptance& own, uint8_t kind) const
     return own.share(kind, all_.share(kind, kPriors[kind], kPriorWeight), kOthersWeight);
 }
 
-void DraftControl::choose(std::span<DraftChoice> choices, uint32_t others, uint32_t rows, bool busy) const {
+void DraftControl::choose(std::span<DraftChoice> choices, uint32_t others, uint32_t rows, bool busy) {
     struct Foreseen {
         double probability;  // that it and all before it are accepted
         size_t choice;
@@ -118,9 +129,9 @@ void DraftControl::choose(std::span<DraftChoice> choices, uint32_t others, uint3
     size_t best = 0;
     if (busy) {
         while (best < candidates.size() && candidates[best].probability >= kWorthARow) ++best;
-    } else if (times_.any()) {
+    } else if (times_.any() && drafted_ < (gain_ < kLittle ? kOftenMeasured : kSeldomMeasured)) {
         const double without = times_.seconds(others);
-        double tokens = others, most = tokens / without;
+        double tokens = others, most = kWorthIt * tokens / without;
         for (size_t count = 1; count <= candidates.size(); ++count) {
             const uint32_t all = others + static_cast<uint32_t>(count);
             const double seconds = times_.seconds(all);
@@ -129,8 +140,15 @@ void DraftControl::choose(std::span<DraftChoice> choices, uint32_t others, uint3
             if (tokens / seconds > most) {
                 most = tokens / seconds;
                 best = count;
+                gain_ = most * without / others;
             }
         }
+    }
+    // What is not worth it by times that were disturbed would never be measured again.
+    if (best == 0 && !busy && times_.any() && !candidates.empty() && candidates[0].probability >= kWorthAnother &&
+        ++refused_ >= kTryAgain && times_.seconds(others + 1) - times_.seconds(others) <= credit_) {
+        refused_ = 0;
+        best = 1;
     }
     for (const Foreseen& candidate : std::span(candidates).first(best)) ++choices[candidate.choice].chosen;
     for (DraftChoice& choice : choices) {
@@ -164,6 +182,7 @@ void DraftControl::finished(uint32_t sequences, uint32_t drafted, uint32_t accep
     if (sequences == 0) return;
     const bool first = !times_.any();
     times_.measured(sequences + drafted, seconds);
+    drafted_ = drafted > 0 ? drafted_ + 1 : 0;
     const double without = times_.seconds(sequences);
     if (first) credit_ = kFirstCredit * without;
     credit_ += kShare * seconds;

@@ -45,6 +45,7 @@ class DraftStepTimes {
     double shape(size_t rows) const noexcept;
 
     std::vector<double> predicted_, shape_;  // by rows - 1; in shape_, 0: not measured
+    std::vector<uint32_t> count_;            // of measured steps
     double scale_ = 0;                       // seconds for one of shape_
     size_t most_measured_ = 0;
 };
@@ -64,7 +65,7 @@ class DraftControl {
   public:
     static constexpr double kShare = 0.02;
     // Steps that drafts may cost at the beginning, and at most when they gave much before.
-    static constexpr double kFirstCredit = 2, kMostCredit = 10;
+    static constexpr double kFirstCredit = 1, kMostCredit = 10;
     // Tokens of each kind by which a request's share of accepted ones is known.
     static constexpr double kMemory = 12;
 
@@ -72,8 +73,9 @@ class DraftControl {
     explicit DraftControl(std::vector<double> predicted) : times_(std::move(predicted)) {}
 
     // Sets `chosen` of each. `others`: rows of generation in the step besides; `rows`: those that may be added.
-    // `busy`: the step has rows of prompts, beside which a few more take little.
-    void choose(std::span<DraftChoice> choices, uint32_t others, uint32_t rows, bool busy) const;
+    // `busy`: the step has rows of prompts, beside which a few more take little. Now and then nothing is chosen, so
+    // that steps without drafts are measured, too.
+    void choose(std::span<DraftChoice> choices, uint32_t others, uint32_t rows, bool busy);
 
     // How many tokens a costly source is worth being asked for, at most `most`.
     uint32_t worth_asking(const DraftAcceptance& own, uint32_t others, uint32_t most);
@@ -93,6 +95,9 @@ class DraftControl {
 
     DraftAcceptance all_{200};
     DraftStepTimes times_;
+    double gain_ = 1;       // that the last drafts promised
+    uint32_t refused_ = 0;  // steps for which likely tokens were not worth it
+    uint32_t drafted_ = 0;  // steps with drafts since one without was measured
     double credit_ = 0;     // seconds that drafts may cost
     double asking_ = 0;     // seconds of the costly source for a token; 0: not known
     double asked_ = 0;      // seconds of it that the next step's drafts have cost
