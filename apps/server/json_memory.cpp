@@ -37,7 +37,7 @@ void* JsonMemory::do_allocate(size_t bytes, size_t alignment) {
 }
 
 void JsonMemory::do_deallocate(void* memory, size_t bytes, size_t alignment) {
-    ::operator delete(memory, bytes, std::align_val_t(alignment));
+    ::operator delete(memory, std::align_val_t(alignment));  // clang offers the sized one on demand alone
     held_.remove(bytes);
 }
 

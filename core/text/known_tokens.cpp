@@ -2,6 +2,8 @@
 
 #include "core/base/text.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <array>
 
