@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/server/model_text.hpp"
-#include "core/session/page_identity.hpp"
+#include "core/session/kept/page_identity.hpp"
 #include "core/session/service.hpp"
 #include "core/setup/settings.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "core/session/fair_queue.hpp"
 #include "core/session/generator_options.hpp"
-#include "core/session/page_keeper.hpp"
+#include "core/session/kept/page_keeper.hpp"
 #include "core/session/prefix_tree.hpp"
 #include "core/text/tokenizer.hpp"
 

@@ -6,7 +6,7 @@
 #include "core/session/chunk_cuts.hpp"
 #include "core/session/drafts/drafting.hpp"
 #include "core/session/generator_options.hpp"
-#include "core/session/slots.hpp"
+#include "core/session/kept/slots.hpp"
 #include "core/text/tokenizer.hpp"
 
 #include <atomic>

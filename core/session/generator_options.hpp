@@ -3,7 +3,7 @@
 
 #include "core/session/drafts/draft_options.hpp"
 #include "core/session/generation.hpp"
-#include "core/session/page_store.hpp"
+#include "core/session/kept/page_store.hpp"
 
 #include <cstdint>
 #include <functional>

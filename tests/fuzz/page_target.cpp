@@ -1,8 +1,8 @@
 #include "tests/fuzz/page_target.hpp"
 
-#include "core/session/page_identity.hpp"
-#include "core/session/page_record.hpp"
-#include "core/session/slot_file.hpp"
+#include "core/session/kept/page_identity.hpp"
+#include "core/session/kept/page_record.hpp"
+#include "core/session/kept/slot_file.hpp"
 #include "tests/fuzz/promises.hpp"
 
 #include <algorithm>

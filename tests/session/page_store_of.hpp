@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/session/engine.hpp"
-#include "core/session/page_store.hpp"
+#include "core/session/kept/page_store.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <memory>

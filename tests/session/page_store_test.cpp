@@ -1,7 +1,7 @@
-#include "core/session/page_store.hpp"
+#include "core/session/kept/page_store.hpp"
 
 #include "core/base/error.hpp"
-#include "core/session/page_writer.hpp"
+#include "core/session/kept/page_writer.hpp"
 #include "tests/captured_log.hpp"
 #include "tests/temporary_folder.hpp"
 

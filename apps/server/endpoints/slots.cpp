@@ -5,7 +5,7 @@
 #include "apps/server/saved_slot.hpp"
 #include "core/base/error.hpp"
 #include "core/base/seconds.hpp"
-#include "core/session/slot_moves.hpp"
+#include "core/session/kept/slot_moves.hpp"
 #include "core/text/json_writer.hpp"
 
 #include <spdlog/fmt/fmt.h>

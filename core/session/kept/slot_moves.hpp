@@ -1,7 +1,7 @@
 // A slot's text to a file and back, while others' requests go on.
 #pragma once
 
-#include "core/session/page_identity.hpp"
+#include "core/session/kept/page_identity.hpp"
 #include "core/session/service.hpp"
 
 #include <cstdint>

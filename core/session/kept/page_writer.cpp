@@ -1,4 +1,4 @@
-#include "core/session/page_writer.hpp"
+#include "core/session/kept/page_writer.hpp"
 
 #include "core/base/log.hpp"
 

@@ -2,7 +2,7 @@
 // it is the same.
 #pragma once
 
-#include "core/session/page_record.hpp"
+#include "core/session/kept/page_record.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/session/engine.hpp"
-#include "core/session/page_store.hpp"
-#include "core/session/page_writer.hpp"
+#include "core/session/kept/page_store.hpp"
+#include "core/session/kept/page_writer.hpp"
 #include "core/session/prefix_tree.hpp"
 
 #include <cstdint>

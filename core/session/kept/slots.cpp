@@ -1,4 +1,4 @@
-#include "core/session/slots.hpp"
+#include "core/session/kept/slots.hpp"
 
 #include "core/base/error.hpp"
 

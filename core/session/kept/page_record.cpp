@@ -1,4 +1,4 @@
-#include "core/session/page_record.hpp"
+#include "core/session/kept/page_record.hpp"
 
 #include "core/base/error.hpp"
 

@@ -1,7 +1,7 @@
-#include "core/session/slot_moves.hpp"
+#include "core/session/kept/slot_moves.hpp"
 
 #include "core/base/error.hpp"
-#include "core/session/slot_file.hpp"
+#include "core/session/kept/slot_file.hpp"
 
 #include <optional>
 #include <vector>

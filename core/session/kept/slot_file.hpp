@@ -3,8 +3,8 @@
 
 #include "core/base/file.hpp"
 #include "core/gguf/source.hpp"
-#include "core/session/page_identity.hpp"
-#include "core/session/page_record.hpp"
+#include "core/session/kept/page_identity.hpp"
+#include "core/session/kept/page_record.hpp"
 
 #include <cstddef>
 #include <cstdint>

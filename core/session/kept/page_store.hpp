@@ -1,8 +1,8 @@
 // Cache pages in files, so that a process finds what an earlier one has computed.
 #pragma once
 
-#include "core/session/page_identity.hpp"
-#include "core/session/page_record.hpp"
+#include "core/session/kept/page_identity.hpp"
+#include "core/session/kept/page_record.hpp"
 
 #include <chrono>
 #include <cstdint>

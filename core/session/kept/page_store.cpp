@@ -1,4 +1,4 @@
-#include "core/session/page_store.hpp"
+#include "core/session/kept/page_store.hpp"
 
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"

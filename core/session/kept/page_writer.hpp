@@ -1,7 +1,7 @@
 // Writes pages to a store by a thread of its own, so that nobody else waits for a disk.
 #pragma once
 
-#include "core/session/page_store.hpp"
+#include "core/session/kept/page_store.hpp"
 
 #include <chrono>
 #include <condition_variable>

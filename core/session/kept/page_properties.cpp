@@ -1,7 +1,7 @@
 // What pages are of, as files say it; what the engine says is in page_identity.cpp.
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/session/page_identity.hpp"
+#include "core/session/kept/page_identity.hpp"
 
 #include <algorithm>
 

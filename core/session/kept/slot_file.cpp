@@ -1,4 +1,4 @@
-#include "core/session/slot_file.hpp"
+#include "core/session/kept/slot_file.hpp"
 
 #include "core/base/error.hpp"
 #include "core/base/system_error.hpp"

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "core/session/engine.hpp"
-#include "core/session/page_keeper.hpp"
+#include "core/session/kept/page_keeper.hpp"
+#include "core/session/kept/slot_file.hpp"
 #include "core/session/prefix_tree.hpp"
-#include "core/session/slot_file.hpp"
 
 #include <cstdint>
 #include <map>

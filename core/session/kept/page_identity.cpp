@@ -1,4 +1,4 @@
-#include "core/session/page_identity.hpp"
+#include "core/session/kept/page_identity.hpp"
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"

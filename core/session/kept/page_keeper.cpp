@@ -1,4 +1,4 @@
-#include "core/session/page_keeper.hpp"
+#include "core/session/kept/page_keeper.hpp"
 
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
