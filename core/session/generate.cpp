@@ -242,7 +242,7 @@ void Generator::begin() {
             step.prompt_tokens += rows;
             tasks_[i]->prompt_step = counters_.steps + 1;
         }
-        step.slices.push_back({tasks_[i], rows, entries_[i].output});
+        step.slices.push_back({tasks_[i], rows, entries_[i].output, static_cast<uint32_t>(tasks_[i]->draft.size())});
     }
     for (const Slice& slice : step.slices) slice.task->under_way += slice.rows;
 }
@@ -253,8 +253,7 @@ void Generator::take_ended() {
         under_way_.pop_front();
         counters_.prompt_tokens += step.prompt_tokens;
         timings_.prompt_tokens += step.prompt_tokens;
-        for (const Slice& slice : step.slices)
-            slice.task->under_way -= slice.rows - static_cast<uint32_t>(slice.task->draft.size());
+        for (const Slice& slice : step.slices) slice.task->under_way -= slice.rows - slice.drafted;
         for (const Slice& slice : step.slices) progress(*slice.task);
     }
 }
@@ -277,13 +276,16 @@ void Generator::lose_steps() {
     }
     for (const Begun& step : under_way_) {
         for (const Slice& slice : step.slices) {
-            slice.task->under_way = 0;
-            drop_rows(*slice.task, static_cast<uint32_t>(slice.task->tokens.size()));
-            slice.task->draft.clear();
             if (std::ranges::find(tasks_, slice.task) == tasks_.end()) tasks_.push_back(slice.task);
         }
     }
     under_way_.clear();
+    // Those of a step that has ended, too, if what follows it failed before its drafts were verified.
+    for (Task* const task : tasks_) {
+        task->under_way = 0;
+        drop_rows(*task, static_cast<uint32_t>(task->tokens.size()));
+        task->draft.clear();
+    }
 }
 
 void Generator::adapt_chunk(double seconds, bool mixed) {
@@ -743,7 +745,8 @@ void Generator::gather() {
                 tasks_.clear();
                 return;
             }
-            if (&task != admission_.active().front().get()) continue;
+            // A slot that is saved or restored holds pages that others get when that has ended.
+            if (&task != admission_.active().front().get() || slots_.moving()) continue;
             // All others have given up theirs, so pages are held by nobody who is known here.
             GroupIndex short_of = 0;
             while (short_of + 1 < cache.groups() && cache.free_pages(short_of) >= pages[short_of]) ++short_of;

@@ -109,6 +109,7 @@ class Generator {
         Task* task;
         uint32_t rows;
         bool output;
+        uint32_t drafted = 0;  // of the rows, those of a draft
     };
     // Tokens of drafts that the current step has verified, and those of them that were chosen.
     struct Drafted {

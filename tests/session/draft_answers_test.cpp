@@ -384,6 +384,32 @@ TEST_F(ModelDraftsTest, AreWhatTheModelItselfSays) {
     EXPECT_LT(counters.drafted_tokens, 40u);
 }
 
+// Wherever the text of one request is the beginning of another's, which it goes on from.
+TEST(ModelDraftsOfWindows, ShareBeginningsOfAnyLength) {
+    EngineOptions options;
+    options.context = 1024;
+    options.rows = 256;
+    options.sequences = 2;
+    test::LoadedModel loaded(TSR_GOLDENS "/qwen3-window.gguf", options, test::plugins_without({}));
+    ModelDrafts drafts(std::move(loaded.engine), 270, 0);
+    std::vector<Token> text(210);
+    for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<Token>(4 + i % 266);
+    const auto ask = [&](RequestId id, size_t tokens) {
+        DraftWish wish;
+        wish.id = id;
+        wish.tokens = std::span(text).first(tokens);
+        wish.most = 2;
+        drafts.propose({&wish, 1});
+        return wish.draft.size();
+    };
+    EXPECT_EQ(ask(1, text.size()), 2u);
+    for (size_t tokens = 130; tokens < 200; ++tokens) {
+        EXPECT_EQ(ask(2, tokens), 2u) << tokens;
+        drafts.forget(2);
+    }
+    drafts.forget(1);
+}
+
 // A source that fails is asked no more.
 class Failing final : public DraftSource {
   public:

@@ -82,7 +82,8 @@ ModelDrafts::Text* ModelDrafts::new_text(const DraftWish& wish) {
     Text* best = nullptr;
     size_t shared = kFewestShared - 1;
     for (const auto& text : texts_) {
-        const size_t common = same_beginning(text->tokens, wish.tokens);
+        // Without the last one, as text_of() wants it: what is shared need not be cut, which a window may not allow.
+        const size_t common = same_beginning(text->tokens, wish.tokens.first(wish.tokens.size() - 1));
         if (common <= shared || !cache.can_truncate(text->sequence, static_cast<uint32_t>(common))) continue;
         best = text.get();
         shared = common;
