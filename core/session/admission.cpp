@@ -252,9 +252,10 @@ bool Admission::read_kept(Task& task, uint32_t found) {
 bool Admission::start(Task& task) {
     // The last token is always computed: its logits are wanted.
     const auto wanted = std::span(task.tokens).first(task.request.reuse ? task.tokens.size() - 1 : 0);
-    const PrefixTree::Match match = tree_.find(task.request.space, wanted);
+    PrefixTree::Match match = tree_.find(task.request.space, wanted);
     if (task.request.reuse && worth_waiting(task, match.tokens)) return false;
     if (read_kept(task, match.tokens)) return false;
+    if (keeper_) match = tree_.find(task.request.space, wanted);  // reading may have taken pages of it
     task.sequence = engine_.cache().create(match.held(), match.tokens);
     task.tail = match.node;
     tree_.pin(*task.tail);

@@ -155,6 +155,12 @@ class KeptPages(unittest.TestCase):
             self.assertGreaterEqual(erased["n_erased"], saved["n_saved"])
             self.assertEqual(cached()[0], 0, "it was forgotten")
             act("erase", None)
+            # Of an answer that was cut the last token is not cached.
+            for most in (3, 4):
+                self.assertEqual(server.request("POST", CHAT, {**question("Count from 1 to 9 in French.", id_slot=1), "max_tokens": most})[0], 200)
+                act("erase", None)
+                self.assertEqual(cached()[0], 0, "it was forgotten")
+                act("erase", None)
 
             # Into another slot.
             status, restored = act("restore", slot=0)

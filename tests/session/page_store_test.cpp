@@ -228,6 +228,25 @@ TEST_F(PageStoreTest, AboveTheLimitTheLeafUsedLongestAgoGoes) {
     EXPECT_LE(store->status().bytes, 5 * kFile);
 }
 
+TEST_F(PageStoreTest, OfATextBeyondTheLimitTheBeginningStays) {
+    constexpr uint64_t kFile = kRecordBytes + kBytes;
+    const auto store = open(4 * kFile);
+    const auto old = write_path(*store, 2, 100);
+    PathId parent = store->root("");
+    for (int32_t i = 0; i < 9; ++i) {
+        const Tokens tokens = page_of(i);
+        EXPECT_EQ(store->write(parent, tokens, 0, bytes_of(kBytes, static_cast<unsigned>(i))), i < 4) << i;
+        parent = path_after(parent, tokens);
+    }
+    EXPECT_FALSE(store->has(old[0], 0));
+    EXPECT_EQ(page_files().size(), 4u);
+    parent = store->root("");
+    for (int32_t i = 0; i < 4; ++i) {
+        EXPECT_TRUE(read(*store, parent, page_of(i), static_cast<unsigned>(i))) << i;
+        parent = path_after(parent, page_of(i));
+    }
+}
+
 TEST_F(PageStoreTest, OrderOfUseOutlivesTheProcess) {
     constexpr uint64_t kFile = kRecordBytes + kBytes;
     std::vector<PathId> first, second;

@@ -321,8 +321,15 @@ void PageStore::drop(const PathId& path, uint32_t group) {
         leaves_.emplace(before->second.used, parent);
 }
 
+PathId PageStore::root(std::string_view space) {
+    const PathId path = root_path(secret_, space);
+    const std::scoped_lock lock(mutex_);
+    roots_.insert(path);
+    return path;
+}
+
 // So that so many bytes more are within the limit: pages of other identities go first.
-void PageStore::make_room(uint64_t bytes) {
+bool PageStore::make_room(uint64_t bytes, const PathId& own, const PathId& before) {
     while (status_.bytes + other_bytes_ + bytes > limit_ && !others_.empty()) {
         const OtherFile other = *others_.begin();
         others_.erase(others_.begin());
@@ -330,8 +337,13 @@ void PageStore::make_room(uint64_t bytes) {
         unlinkat(whole_.get(), other.name.c_str(), 0);
         ++status_.forgotten_pages;
     }
-    while (status_.bytes + other_bytes_ + bytes > limit_ && !leaves_.empty())
-        remove_files(PathId(leaves_.begin()->second));
+    while (status_.bytes + other_bytes_ + bytes > limit_) {
+        const auto oldest = std::ranges::find_if(
+            leaves_, [&](const auto& leaf) { return leaf.second != own && leaf.second != before; });
+        if (oldest == leaves_.end()) return false;
+        remove_files(PathId(oldest->second));
+    }
+    return true;
 }
 
 void PageStore::remove_files(const PathId& path) {
@@ -453,11 +465,12 @@ bool PageStore::write(const PathId& parent, std::span<const int32_t> tokens, uin
     PageRecord record = record_of(identity_, parent, tokens, group, page_bytes(group));
     const PathId path = record.path();
     if (bytes.size() != record.bytes) fail(TSR_INTERNAL, "a page of {} bytes, not {}", record.bytes, bytes.size());
-    record.checksum = checksum_of(bytes);
     {
         const std::scoped_lock lock(mutex_);
-        make_room(file_bytes(group));
+        if (!roots_.contains(parent) && !entries_.contains(parent)) return false;  // nobody could find it
+        if (!make_room(file_bytes(group), path, parent)) return false;
     }
+    record.checksum = checksum_of(bytes);
     try {
         write_file(file_name(path, parent, group), write_record(record), bytes);
     } catch (const Error& error) {

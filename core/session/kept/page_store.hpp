@@ -37,8 +37,8 @@ struct PageStoreStatus {
 // (0700), files too (0600); symbolic links and what others own are refused. What spaces and keys are called is in no
 // name or file: paths begin with a secret that the folder has.
 //
-// Above the limit the page that was used longest ago goes first, of those that no other follows. Others' identities
-// count, too. Any thread; one process at a time for each identity.
+// Above the limit the page that was used longest ago goes first, of those that no other follows. Of a text that alone
+// exceeds it the beginning stays. Others' identities count, too. Any thread; one process at a time for each identity.
 class PageStore {
   public:
     // `page_bytes`: of a page of each group. `notes` gets a line for each other identity, and why its pages are not
@@ -50,14 +50,15 @@ class PageStore {
     PageStore& operator=(const PageStore&) = delete;
 
     uint64_t page_bytes(uint32_t group) const { return page_bytes_.at(group); }
-    PathId root(std::string_view space) const { return root_path(secret_, space); }
+    // Before the first page of each text.
+    PathId root(std::string_view space);
 
     // As far as is known without reading the file.
     bool has(const PathId& path, uint32_t group) const;
     // Fills `out`, page_bytes() long. False: there is none, or none that is whole, and it is no longer there.
     bool read(const PathId& parent, std::span<const int32_t> tokens, uint32_t group, std::span<std::byte> out);
-    // `tokens`: of a whole page. False: that failed, which is logged for the first of several times; then nothing is
-    // tried for half a minute (waits()).
+    // `tokens`: of a whole page. False: the page before it is not there, or would have to go to make room; or writing
+    // failed, which is logged for the first of several times, and nothing is tried for half a minute (waits()).
     bool write(const PathId& parent, std::span<const int32_t> tokens, uint32_t group, std::span<const std::byte> bytes);
     bool waits() const;
     // Removes the files of a page. False: pages that follow it are there.
@@ -114,7 +115,8 @@ class PageStore {
     void drop(const PathId& path, uint32_t group);
     void use(Entries::iterator at);
     bool is_leaf(const PathId& path) const { return !children_.contains(path); }
-    void make_room(uint64_t bytes);
+    // False: there is not so much but for these pages, the one that is to be written and the one before it.
+    bool make_room(uint64_t bytes, const PathId& own = {}, const PathId& before = {});
     void remove_files(const PathId& path);
     void failed(std::string_view what);
 
@@ -130,6 +132,7 @@ class PageStore {
     Entries entries_;
     std::map<PathId, uint32_t> children_;           // of each page that has some
     std::set<std::pair<uint64_t, PathId>> leaves_;  // pages that no other follows, by use
+    std::set<PathId> roots_;                        // that were asked for
     std::set<OtherFile> others_;
     uint64_t clock_ = 0, parts_ = 0, other_bytes_ = 0;
     bool failing_ = false;

@@ -116,7 +116,7 @@ SlotWriter::SlotWriter(std::filesystem::path path, const PageIdentity& identity,
     header.identity_checksum = checksum_of(std::as_bytes(std::span(text)));
     header.own_checksum = header_checksum(header);
     descriptor_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (descriptor_ < 0) fail_system(errno, part_, "write this file");
+    if (descriptor_ < 0) fail_system(errno, path_, "write this file");
     try {
         write(std::as_bytes(std::span(&header, 1)));
         write(std::as_bytes(std::span(text)));

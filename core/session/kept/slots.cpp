@@ -7,7 +7,7 @@
 namespace tessera::session {
 
 void Slots::remember(const std::string& space, uint32_t slot, std::span<const Token> tokens) {
-    texts_[{space, slot}].assign(tokens.begin(), tokens.end());
+    if (slot < engine_.max_sequences()) texts_[{space, slot}].assign(tokens.begin(), tokens.end());
 }
 
 Slots::Opened Slots::open(const std::string& space, uint32_t slot) {
@@ -23,6 +23,7 @@ Slots::Opened Slots::open(const std::string& space, uint32_t slot) {
         }
     }
     opened.sequence = engine_.cache().create(match.held(), match.tokens);
+    ++moving_;
     return opened;
 }
 
@@ -43,6 +44,7 @@ void Slots::copy(const Opened& opened, size_t index, SlotPage& page) const {
 
 void Slots::close(const Opened& opened) {
     engine_.cache().remove(opened.sequence);
+    --moving_;
 }
 
 PageId Slots::take(GroupIndex group) {
@@ -69,6 +71,7 @@ void Slots::add(Restored& restored, const SlotPage& page) {
         engine_.write_page(record.group, id, page.bytes);
         if (record.group == 0) {
             const auto tokens = record.own_tokens();
+            if (restored.pages.empty()) ++moving_;
             restored.pages.emplace_back(engine_.cache().groups());
             restored.tokens.insert(restored.tokens.end(), tokens.begin(), tokens.end());
         }
@@ -97,6 +100,7 @@ void Slots::finish(Restored& restored, const std::string& space, uint32_t slot) 
 
 // Of what is in the tree the tree holds its own.
 void Slots::give_up(Restored& restored) {
+    if (!restored.pages.empty()) --moving_;
     for (const PrefixTree::Pages& pages : restored.pages) {
         for (GroupIndex group = 0; group < pages.size(); ++group) {
             if (pages[group]) engine_.cache().release(group, *pages[group]);
@@ -111,9 +115,13 @@ uint32_t Slots::erase(const std::string& space, uint32_t slot, PageKeeper* keepe
     for (PrefixTree::Node* at = &tree_.root(space); at;) {
         const std::span<const Token> rest = std::span(text).subspan(path.size() * TSR_PAGE_TOKENS);
         const auto page = rest.first(std::min<size_t>(rest.size(), TSR_PAGE_TOKENS));
-        at = page.empty() ? nullptr : PrefixTree::child(*at, page);
-        if (at) path.push_back(at);
-        if (page.size() < TSR_PAGE_TOKENS) break;
+        // The last tokens of a text may not have been computed.
+        PrefixTree::Node* const before = at;
+        at = nullptr;
+        for (size_t count = page.size(); count > 0 && !at; --count) at = PrefixTree::child(*before, page.first(count));
+        if (!at) break;
+        path.push_back(at);
+        if (at->tokens().size() < TSR_PAGE_TOKENS) break;
     }
     // A page that others follow, or that a request uses, and all before it stay.
     while (!path.empty() && tree_.evict(*path.back())) path.pop_back();

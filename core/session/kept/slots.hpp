@@ -22,7 +22,10 @@ class Slots {
     // Both outlive this.
     Slots(Engine& engine, PrefixTree& tree) : engine_(engine), tree_(tree) {}
 
+    // Of slots that can be saved, which the engine has as many of as sequences.
     void remember(const std::string& space, uint32_t slot, std::span<const Token> tokens);
+    // Whether a text is open, or pages of one have been added that are in no tree yet.
+    bool moving() const noexcept { return moving_ > 0; }
 
     // What of a slot's text is cached; its pages stay until close().
     struct Opened {
@@ -62,6 +65,7 @@ class Slots {
     Engine& engine_;
     PrefixTree& tree_;
     std::map<std::pair<std::string, uint32_t>, std::vector<Token>> texts_;
+    uint32_t moving_ = 0;  // texts that are open or partly restored
 };
 
 }  // namespace tessera::session
