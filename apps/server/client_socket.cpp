@@ -90,7 +90,8 @@ ClientSocket::Moved ClientSocket::write(boost::asio::const_buffer bytes) {
 }
 
 ClientSocket::Moved ClientSocket::discard(boost::asio::mutable_buffer room) {
-    return receive(room);
+    // What has been decrypted goes first: wait() says of it at once that it is there.
+    return holds_read() ? read(room) : receive(room);
 }
 
 // Decrypted, so that the socket does not tell of it.

@@ -50,7 +50,7 @@ Owned<BIO> reader_of(const std::string& text) {
 }
 
 int no_passphrase(char*, int, int, void* asked) {
-    *static_cast<bool*>(asked) = true;
+    if (asked) *static_cast<bool*>(asked) = true;
     return -1;
 }
 

@@ -10,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import time
 import unittest
 import warnings
 
@@ -183,6 +184,20 @@ class Tls(unittest.TestCase):
             connection.sendall(b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 200000\r\n\r\n" + b"x" * 200000)
             self.assertTrue(self.rest(connection).startswith(b"HTTP/1.1 404 "))
 
+    def test_a_body_that_is_decrypted_and_not_wanted_costs_nothing(self):
+        """A record that has the head of a refused request has much of its body, too, and the client stays."""
+        def seconds():
+            with open(f"/proc/{self.server.process.pid}/stat") as file:
+                user, system = file.read().rsplit(")", 1)[1].split()[11:13]
+            return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+        with self.connect() as connection:
+            connection.sendall(b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 200000\r\n\r\n" + b"x" * 12000)
+            self.assertTrue(connection.recv(65536).startswith(b"HTTP/1.1 404 "))
+            before = seconds()
+            time.sleep(1)
+            self.assertLess(seconds() - before, 0.5)
+
     def test_large_bodies_and_responses(self):
         text = "one two three " * 150000
         status, answer = self.server.request("POST", "/tokenize", {"content": text})
@@ -264,6 +279,10 @@ class Tls(unittest.TestCase):
             with open(self.certificate, "w") as file:
                 file.write("none")
             refused("-----BEGIN CERTIFICATE-----, found none")
+            with open(self.certificate, "w") as file:
+                file.write("-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00112233445566778899AABBCCDDEEFF\n\nAAAA\n"
+                           "-----END CERTIFICATE-----\n")
+            refused("the certificate cannot be read")
             running.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             self.assertTrue(self.rest(running).startswith(b"HTTP/1.1 200 "), "a connection from before goes on")
         for path, copy in zip((self.certificate, self.key), kept):
