@@ -9,7 +9,8 @@ const WAIT_SECONDS = 5;
 
 export class AnswerRun {
     // Adds an empty message to the conversation, and asks for it with `request`; or for more of the last message, if that
-    // is `continued`. `versions`: of the new message, if there are others. `events`: save(), changed(), ready().
+    // is `continued`. `versions`: of the new message, if there are others. `events`: save(), changed(), ready(); fields() are
+    // those of the request that are asked for at each try.
     constructor(chat, request, model, continued, versions, events) {
         this.chat = chat;
         this.request = request;
@@ -54,7 +55,7 @@ export class AnswerRun {
         let error = null;
         for (let tries = 1; ; ++tries) {
             try {
-                await api.stream_chat(this.request, this.abort.signal, (event) => this.take(event));
+                await api.stream_chat({...this.request, ...this.events.fields()}, this.abort.signal, (event) => this.take(event));
                 if (message.finish === "lost") message.finish = "stop";
             } catch (caught) {
                 try {

@@ -3,7 +3,7 @@ import {AnswerRun} from "./answers.js";
 import * as api from "./api.js";
 import {Attachments, content_of, watch_drops} from "./attachments.js";
 import {ChatList} from "./chat_list.js";
-import {announce, by_id, download, el, number_text} from "./dom.js";
+import {announce, by_id, download, el, number_text, touch} from "./dom.js";
 import {show_examples} from "./examples.js";
 import {draw_icons} from "./icons.js";
 import {MachineView} from "./machine.js";
@@ -24,7 +24,6 @@ const runs = new Map();  // AnswerRun by id of the conversation
 
 const input = by_id("input"), scroll = by_id("scroll"), list = by_id("messages");
 const machine = new MachineView(by_id("machine-body"));
-const touch = matchMedia("(pointer: coarse)").matches;
 
 // ---- what is kept
 
@@ -98,7 +97,8 @@ function show_chat() {
     const run = runs.get(chat.id);
     views = chat.messages.map(view_of);
     list.replaceChildren(...views.map((view) => view.element));
-    if (run) {
+    // A run that "Undo" is stopping has no message here.
+    if (run && chat.messages.at(-1) === run.message) {
         run.view = views[views.length - 1];
         run.view.update(true);
     } else {
@@ -190,7 +190,7 @@ function request_of(which, continued) {
         request.continue_final_message = true;
         request.add_generation_prompt = false;
     }
-    return {...request, ...request_fields(which.sampling ?? settings, props?.can_think)};
+    return request;
 }
 
 // A new answer, beside others if there are `versions`; or more of `continued`, which is the last message.
@@ -200,6 +200,8 @@ async function answer(continued = null, versions = null) {
         save: () => save(which),
         changed: () => to_end(false),
         ready: () => connect(),
+        // At each try: what the model can do is not known while it is loaded.
+        fields: () => request_fields(which.sampling ?? settings, props?.can_think),
     });
     runs.set(which.id, run);
     // What was set aside is kept, whatever comes of the new one.
@@ -211,7 +213,7 @@ async function answer(continued = null, versions = null) {
     save(which);
     if (chat !== which) return;
     // The other messages stay as they are: one of them may be being edited.
-    if (!views.includes(run.view) || (versions && !which.messages.includes(run.message))) {
+    if (!views.includes(run.view) || run.view.message !== run.message || (versions && !which.messages.includes(run.message))) {
         show_chat();
     } else if (which.messages.includes(run.message)) {
         run.view.update(false);
@@ -379,9 +381,11 @@ function show_machine(open) {
 function show_settings(reason = "", then = null) {
     const now = {all: settings, own: chat.sampling, system: chat.system || (chat.sampling ? "" : settings.system), key: store.load_key(), keep: store.key_is_kept()};
     open_settings(by_id("settings"), now, props, reason, (given) => {
-        chat.system = given.system;
+        if (given.system !== now.system || chat.messages.length === 0) chat.system = given.system;
         chat.sampling = given.own ? given.sampling : null;
-        if (!given.own) settings = {system: given.system, ...given.sampling};
+        // A conversation of before has a system message of its own, which was shown: it becomes that of all only if it was changed.
+        const system = given.system === now.system ? settings.system : given.system;
+        if (!given.own) settings = {system, ...given.sampling};
         api.set_key(given.key);
         try {
             store.save_settings(settings);

@@ -82,9 +82,10 @@ export class MachineView {
                 if (opened !== this.opened) return;
                 this.before = null;
                 this.fault.hidden = false;
-                this.fault.textContent = error.status === 404 ? "The server was started without metrics (--no-metrics), so there are no rates."
+                const without_metrics = [404, 501].includes(error.status);
+                this.fault.textContent = without_metrics ? "The server was started without metrics (--no-metrics), so there are no rates."
                     : error.status === 401 ? "The server asks for a key. Enter it in the settings." : error.message;
-                wait = error.status === 404 ? 60000 : 3000;
+                wait = without_metrics ? 60000 : 3000;
             }
         }
         if (opened === this.opened) this.timer = setTimeout(() => this.poll(opened), wait);

@@ -99,13 +99,12 @@ export function blocks_of(lines, pending = false) {
         } else if (ITEM.test(line)) {
             at = end_of_list(lines, at);
             blocks.push({kind: "list", lines: lines.slice(from, at)});
-        } else if (line.includes("|") && at + 1 < lines.length && TABLE_RULE.test(lines[at + 1].trim()) &&
-                   cells_of(line).length === cells_of(lines[at + 1]).length) {
+        } else if (begins_table(lines, at)) {
             at += 2;
             while (at < lines.length && !blank(lines[at]) && lines[at].includes("|")) ++at;
             blocks.push({kind: "table", lines: lines.slice(from, at)});
         } else {
-            while (at === from || (at < lines.length && !blank(lines[at]) && !starts_block(lines[at]))) {
+            while (at === from || (at < lines.length && !blank(lines[at]) && !starts_block(lines[at]) && !begins_table(lines, at))) {
                 // A formula that opens at the end of a line may have what begins other blocks.
                 const opened = /(\$\$|\\\[)[ \t]*$/.exec(lines[at])?.[1];
                 const end = opened ? formula_end(lines, at, "", opened === "$$" ? "$$" : "\\]", seen) : -1;
@@ -115,6 +114,11 @@ export function blocks_of(lines, pending = false) {
         }
     }
     return blocks;
+}
+
+function begins_table(lines, at) {
+    return lines[at].includes("|") && at + 1 < lines.length && lines[at + 1].includes("-") && TABLE_RULE.test(lines[at + 1].trim()) &&
+        cells_of(lines[at]).length === cells_of(lines[at + 1]).length;
 }
 
 const indent_of = (line) => line.length - line.trimStart().length;

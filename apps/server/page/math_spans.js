@@ -79,7 +79,7 @@ export function formulas_in(text, pending = false) {
                     continue;
                 }
                 if (end === Infinity && open(i, 2)) return found;
-            } else if (run === 1 && !is_word(text[i - 1]) && !is_space(text[i + 1])) {
+            } else if (run === 1 && !is_word(text[i - 1]) && !is_space(text[i + 1]) && text[i + 1] !== ")") {
                 let end = i + 1;
                 while (end < text.length && end - i < MAX_INLINE && text[end] !== "$") end += text[end] === "\\" ? 2 : 1;
                 const source = text.slice(i + 1, end);

@@ -22,7 +22,7 @@ export const OPERATORS = table(`
     times × div ÷ cdot ⋅ cdotp ⋅ pm ± mp ∓ ast ∗ star ⋆ circ ∘ bullet ∙ cap ∩ cup ∪ uplus ⊎ sqcap ⊓ sqcup ⊔ vee ∨ lor ∨ wedge ∧
     land ∧ setminus ∖ smallsetminus ∖ wr ≀ amalg ⨿ oplus ⊕ ominus ⊖ otimes ⊗ oslash ⊘ odot ⊙ bigcirc ◯ boxplus ⊞ boxtimes ⊠ ltimes ⋉
     rtimes ⋊ bowtie ⋈ Join ⋈ dotplus ∔ lhd ⊲ rhd ⊳ unlhd ⊴ unrhd ⊵ neg ¬ lnot ¬ intercal ⊺ veebar ⊻ barwedge ⊼ curlyvee ⋎ curlywedge ⋏
-    leq ≤ le ≤ geq ≥ ge ≥ neq ≠ ne ≠ equiv ≡ sim ∼ simeq ≃ approx ≈ cong ≅ ncong ≇ propto ∝ varpropto ∝ ll ≪ gg ≫ lll ⋘ ggg ⋙
+    lt < gt > leq ≤ le ≤ geq ≥ ge ≥ neq ≠ ne ≠ equiv ≡ sim ∼ simeq ≃ approx ≈ cong ≅ ncong ≇ propto ∝ varpropto ∝ ll ≪ gg ≫ lll ⋘ ggg ⋙
     leqslant ⩽ geqslant ⩾ lesssim ≲ gtrsim ≳ lessgtr ≶ gtrless ≷ nless ≮ ngtr ≯ nleq ≰ ngeq ≱ prec ≺ succ ≻ preceq ⪯ succeq ⪰
     approxeq ≊ asymp ≍ doteq ≐ triangleq ≜ coloneqq ≔ coloneq ≔ eqqcolon ≕ questeq ≟ backsim ∽ thicksim ∼ thickapprox ≈
     in ∈ notin ∉ ni ∋ owns ∋ subset ⊂ supset ⊃ subseteq ⊆ supseteq ⊇ subsetneq ⊊ supsetneq ⊋ nsubseteq ⊈ nsupseteq ⊉ sqsubset ⊏

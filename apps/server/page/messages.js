@@ -1,7 +1,7 @@
 // One message as it is shown.
 import {attachments_element} from "./attachments.js";
 import {CodeView} from "./code_view.js";
-import {el, number_text, seconds_text} from "./dom.js";
+import {el, number_text, seconds_text, touch} from "./dom.js";
 import {copy_button, icon_button} from "./icons.js";
 import {MarkdownView} from "./markdown.js";
 
@@ -178,7 +178,7 @@ export class MessageView {
                 event.preventDefault();
                 event.stopPropagation();
                 end();
-            } else if (event.key === "Enter" && (user ? !event.shiftKey : event.ctrlKey) && !event.isComposing) {
+            } else if (event.key === "Enter" && (user ? !event.shiftKey && !touch : event.ctrlKey) && !event.isComposing) {
                 event.preventDefault();
                 form.requestSubmit();
             }

@@ -46,7 +46,7 @@ function valid_extra(text) {
     }
 }
 
-const texts = (value) => (Array.isArray(value) ? value.filter((text) => typeof text === "string" && text !== "").slice(0, 64) : []);
+const texts = (value) => (Array.isArray(value) ? value.filter((text) => typeof text === "string" && text !== "").slice(0, 128) : []);
 
 // Whatever was stored: only what is known is taken.
 export function clean_sampling(given) {

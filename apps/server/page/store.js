@@ -63,7 +63,11 @@ export function save_chat(chat) {
 
 export function delete_chat(id) {
     remove(CHAT + id);
-    write(INDEX, list_chats().filter((entry) => entry.id !== id));
+    try {
+        write(INDEX, list_chats().filter((entry) => entry.id !== id));
+    } catch (error) {
+        if (!(error instanceof StorageFull)) throw error;  // where storage is forbidden there is no list
+    }
 }
 
 export const is_index = (key) => key === INDEX || key === null;
@@ -139,7 +143,7 @@ function quoted(text) {
 
 // A fence that the text itself does not close.
 export function fenced(text, language) {
-    const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+    const longest = (text.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length), 2);
     const fence = "`".repeat(longest + 1);
     return `${fence}${language}\n${text}\n${fence}`;
 }
