@@ -22,6 +22,7 @@ constexpr double kLongChunk = 0.5;       // seconds: deep in a prompt, longer st
 server::ServerSettings read_server(Arguments& arguments) {
     server::ServerSettings settings;
     arguments.read_into(settings);
+    remark_without(arguments, "cache-dir", {"cache-dir-size", "cache-dir-time"});
     for (std::string& origin : settings.origins) {
         const std::string given = std::exchange(origin, server::parse_origin(origin));
         if (origin != given)

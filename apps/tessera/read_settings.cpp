@@ -266,6 +266,15 @@ CommonSettings read_common(Arguments& arguments) {
     return common;
 }
 
+void remark_without(Arguments& arguments, std::string_view whole, std::initializer_list<std::string_view> flags) {
+    if (arguments.has(whole)) return;
+    for (const std::string_view flag : flags) {
+        if (!arguments.has(flag)) continue;
+        arguments.remark(
+            fmt::format("{}: without effect, since {} is not given", arguments.typed(flag), arguments.typed(whole)));
+    }
+}
+
 ModelSettings read_model_settings(Arguments& arguments) {
     if (arguments.has("chat") && arguments.has("raw")) contradiction(arguments, "chat", "raw");
     ModelSettings settings;
@@ -277,6 +286,19 @@ ModelSettings read_model_settings(Arguments& arguments) {
     arguments.read_into(engine.placement);
     arguments.read_into(settings.common.devices);
     arguments.read_into(settings.drafts);
+    remark_without(arguments, "draft-model",
+                   {"draft-p-min", "draft-ctx-size", "draft-threads", "draft-threads-batch", "draft-cache-type-k",
+                    "draft-cache-type-v", "draft-gpu-layers", "draft-device", "draft-override-tensor",
+                    "draft-n-cpu-moe", "draft-cpu-moe"});
+    if (!settings.drafts.repeat) {
+        const std::string type = arguments.text("draft-types").value_or("none");
+        if (type != "none") remark_without(arguments, "draft-model", {"draft-types"});
+        for (const std::string_view flag : {"draft-max", "draft-min"}) {
+            if (settings.drafts.model || type != "none" || !arguments.has(flag)) continue;
+            arguments.remark(fmt::format("{}: without effect, since neither --spec-type ngram nor -md is given",
+                                         arguments.typed(flag)));
+        }
+    }
     read_one_gpu(arguments, settings.common.devices);
     if (settings.latent_attention) engine.lowerings["mla_attention"] = *settings.latent_attention;
     settings.value_type_given = arguments.has("cache-type-v");

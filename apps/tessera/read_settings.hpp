@@ -5,6 +5,7 @@
 #include "core/setup/settings.hpp"
 
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ namespace tessera::app {
 // Both throw UsageError for invalid values.
 CommonSettings read_common(Arguments& arguments);
 ModelSettings read_model_settings(Arguments& arguments);
+
+// A remark for each of these flags that is given though `whole`, of which they say more, is not.
+void remark_without(Arguments& arguments, std::string_view whole, std::initializer_list<std::string_view> flags);
 
 // The file of --rig.
 std::optional<std::filesystem::path> read_rig(const Arguments& arguments);
