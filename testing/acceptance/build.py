@@ -20,7 +20,7 @@ PROGRAMS = ["tessera", "measure_card", "measure_steps", "expand_goldens"]
 MIB = 1 << 20
 BUILT = "build.json"  # for which architectures, and from which commit
 # Bytes of the file, and of the file and the tree together: what can be sent to a machine that is lent for minutes.
-MOST, MOST_CARRIED = 34 * MIB, 60 * MIB
+MOST, MOST_CARRIED = 33 * MIB, 60 * MIB
 
 
 def libraries_of(program):

@@ -252,9 +252,7 @@ TEST(Flags, HarmlessOnesOfOthersAreTaken) {
                                                "--cache-reuse",
                                                "256",
                                                "--no-webui",
-                                               "--metrics",
-                                               "--spec-type",
-                                               "none"};
+                                               "--metrics"};
     std::vector<std::string> line = {"run", "-m", kBundled, "--chat", "--temp", "0", "-p", "What is 9 + 4?"};
     const Outcome plain = tessera(line);
     line.insert(line.end(), accepted.begin(), accepted.end());
