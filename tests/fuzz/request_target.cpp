@@ -25,6 +25,7 @@
 #include <boost/json/parse.hpp>
 #include <spdlog/fmt/fmt.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -253,7 +254,9 @@ void use_http(std::string_view input, const ModelText& model) {
         check_answer(to_response(*refused));
     } else {
         const Sender sender = access.sender_of(request);
-        expect(sender.client.starts_with("key ") && sender.space == sender.client, "a space for each key");
+        static std::map<std::string, std::string> clients;  // by space
+        const auto& [space, client] = *clients.try_emplace(sender.space, sender.client).first;
+        expect(!space.empty() && client.starts_with("key ") && client == sender.client, "a space for each key");
     }
     for (const auto& [name, value] : access.cors_headers(request))
         expect(value == "Origin" || value == "https://allowed.example", "sites that are allowed alone");
