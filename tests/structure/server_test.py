@@ -82,7 +82,7 @@ class Structure(unittest.TestCase):
             self.assertIn(self.text(temperature=temperature, choice=["red", "green"]), ("red", "green"))
             self.assertRegex(self.text(temperature=temperature, grammar='root ::= item+\nitem ::= "<" ("ab" | item) ">"', max_tokens=300), r"\A[<>ab]+")
         self.assertIsInstance(json.loads(self.text(response_format={"type": "json_object"}, max_tokens=300)), dict)
-        status, answer = self.server.request("POST", "/v1/chat/completions", chat(response_format={"type": "json_schema", "json_schema": {"schema": SCHEMA}}, n=3, temperature=1, max_tokens=60))
+        status, answer = self.server.request("POST", "/v1/chat/completions", chat(response_format={"type": "json_schema", "json_schema": {"schema": SCHEMA}}, n=3, temperature=1, max_tokens=500))
         self.assertEqual(status, 200, answer)
         for choice in answer["choices"]:
             jsonschema.validate(json.loads(choice["message"]["content"]), SCHEMA)
