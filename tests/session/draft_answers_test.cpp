@@ -321,11 +321,11 @@ class ModelDraftsTest : public Drafts {
         auto loaded = std::make_shared<test::LoadedModel>(TSR_TEST_MODEL, options, test::plugins_without({}));
         drafts_ = std::make_shared<ModelDrafts>(std::move(loaded->engine), tokenizer_->size(), least);
         // What the engine needs outlives it.
-        held_ = std::move(loaded);
+        held_.push_back(std::move(loaded));
     }
     void TearDown() override { drafts_.reset(); }
 
-    std::shared_ptr<test::LoadedModel> held_;
+    std::vector<std::shared_ptr<test::LoadedModel>> held_;
     std::shared_ptr<ModelDrafts> drafts_;
 };
 
