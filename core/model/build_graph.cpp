@@ -30,13 +30,15 @@ GraphBuilder::GraphBuilder(const ModelDescription& description, ModelFile& model
     output_rows_ = inputs.output_rows;
 }
 
-Value GraphBuilder::norm(Value x, ModelTensor weight, int64_t layer) {
+Value GraphBuilder::norm(Value x, ModelTensor weight, int64_t layer, Value into) {
     const Value factors = weights_.get(weight, layer);
     if (!factors) return x;
     std::string name = graph_.tensor(factors).name;
     name.resize(name.rfind('.'));
-    return graph_.add_one(TSR_OP_RMS_NORM, std::move(name), {x, factors},
-                          {sdk::attribute("epsilon", description_.epsilon)});
+    return graph_
+        .add(TSR_OP_RMS_NORM, std::move(name), {x, factors},
+             std::array{sdk::attribute("epsilon", description_.epsilon)}, {into})
+        .front();
 }
 
 Value GraphBuilder::add_bias(Value x, ModelTensor bias, int64_t layer, const char* part) {
@@ -56,14 +58,23 @@ Value GraphBuilder::reshape(Value x, std::initializer_list<int64_t> dims) {
 }
 
 Value GraphBuilder::layer(int64_t index, Value rows) {
-    const Layer& described = description_.layers[static_cast<size_t>(index)];
     const auto name = [&](const char* part) { return in_layer(index, part); };
-    graph_.set_layer(static_cast<int>(index));
-    Value heads = attention(index, described.attention, norm(rows, ModelTensor::kAttentionNorm, index));
-    if (std::cmp_equal(index + 1, description_.layers.size())) {
+    const int64_t place = index - description_.first_layer;
+    graph_.set_layer(static_cast<int>(place));
+    Value heads = attention(index, description_.layers[static_cast<size_t>(place)].attention,
+                            norm(rows, ModelTensor::kAttentionNorm, index));
+    if (std::cmp_equal(place + 1, description_.layers.size())) {
+        // Computed apart from the output rows, whose bits would be others among many.
+        if (limits_.states && !description_.predicts) row_states_ = layer_end(index, heads, rows);
         heads = graph_.add_one(TSR_OP_GET_ROWS, name("output_rows"), {heads, output_rows_});
         rows = graph_.add_one(TSR_OP_GET_ROWS, name("output_residual"), {rows, output_rows_});
     }
+    return layer_end(index, heads, rows);
+}
+
+Value GraphBuilder::layer_end(int64_t index, Value heads, Value rows) {
+    const Layer& described = description_.layers[static_cast<size_t>(index - description_.first_layer)];
+    const auto name = [&](const char* part) { return in_layer(index, part); };
     const Value projected =
         graph_.add_one(TSR_OP_MATMUL, name("attn_output"), {heads, weights_.get(ModelTensor::kAttentionOutput, index)});
     const Value biased = add_bias(projected, ModelTensor::kAttentionOutputBias, index, "attn_output");
@@ -76,9 +87,28 @@ Value GraphBuilder::layer(int64_t index, Value rows) {
     return graph_.add_one(TSR_OP_ADD, name("ffn_residual"), {given, middle});
 }
 
+Value GraphBuilder::predicted_rows(Value embeddings) {
+    const int64_t layer = description_.first_layer, e = description_.embedding;
+    const Value states = graph_.input(kGivenStates, {TSR_TYPE_F32, {e, limits_.rows}, TSR_RANGE_ROWS});
+    const Value both =
+        graph_.buffer(in_layer(layer, "nextn.eh"), {TSR_TYPE_F32, {2 * e, limits_.rows}, TSR_RANGE_ROWS});
+    const auto half = [&](int64_t first) {
+        tsr_tensor part = graph_.tensor(both);
+        part.dims[0] = e;
+        part.offset = first * part.strides[0];
+        return graph_.view(both, part);
+    };
+    norm(embeddings, ModelTensor::kPredictionTokenNorm, layer, half(0));
+    norm(states, ModelTensor::kPredictionStateNorm, layer, half(e));
+    return graph_.add_one(TSR_OP_MATMUL, in_layer(layer, "nextn.eh_proj"),
+                          {both, weights_.get(ModelTensor::kPredictionProjection, layer)});
+}
+
 Value GraphBuilder::output(Value rows) {
     graph_.set_layer(static_cast<int>(description_.layers.size()));
+    if (row_states_) graph_.set_output(kRowStates, norm(row_states_, ModelTensor::kOutputNorm));
     rows = norm(rows, ModelTensor::kOutputNorm);
+    if (limits_.states) graph_.set_output(kStates, rows);
     if (limits_.hidden_states) {
         graph_.set_output(kHidden, rows);
         rows = reshape(rows, {description_.embedding, limits_.output_rows});
@@ -94,7 +124,9 @@ Value GraphBuilder::output(Value rows) {
 Graph GraphBuilder::build() {
     Value rows = graph_.add_one(TSR_OP_GET_ROWS, "token_embd", {weights_.get(ModelTensor::kTokenEmbeddings), tokens_});
     rows = scaled(rows, description_.embedding_scale, "embedding_scale");
-    for (int64_t i = 0; std::cmp_less(i, description_.layers.size()); ++i) rows = layer(i, rows);
+    if (description_.predicts) rows = predicted_rows(rows);
+    for (int64_t i = 0; std::cmp_less(i, description_.layers.size()); ++i)
+        rows = layer(description_.first_layer + i, rows);
     graph_.set_output(kLogits, output(rows));
     weights_.check_all_taken();
     return std::move(graph_);

@@ -137,6 +137,11 @@ struct ModelDescription {
     double logit_softcap = 0;
     bool tied_embeddings = false;  // the table of embeddings is the output matrix, too
     std::vector<Layer> layers;     // those that are computed
+    int64_t first_layer = 0;       // number in files of the first of them
+    // The first of the layers that predict further tokens (DeepSeek-V3, arXiv 2412.19437, section 2.2), behind the
+    // others. None: the file has none, or they are not known of this architecture.
+    std::optional<Layer> prediction;
+    bool predicts = false;  // `layers` is such a layer alone
     // Tensors that the architecture has under another name than the usual one, with ".weight" or ".bias".
     std::map<ModelTensor, std::string> names;
 };

@@ -21,7 +21,12 @@ ExpectedTensors::ExpectedTensors(const ModelDescription& model) : model_(model) 
     }
     for (size_t i = 0; i < model.layers.size(); ++i) {
         const Layer& one = model.layers[i];
-        const auto layer = static_cast<int64_t>(i);
+        const int64_t layer = model.first_layer + static_cast<int64_t>(i);
+        if (model.predicts) {
+            add(ModelTensor::kPredictionProjection, layer, {2 * e, e});
+            add_vector(ModelTensor::kPredictionTokenNorm, layer, e);
+            add_vector(ModelTensor::kPredictionStateNorm, layer, e);
+        }
         if (one.norm_before) add_vector(ModelTensor::kAttentionNorm, layer, e);
         if (one.attention.kind == AttentionKind::kGrouped) {
             add_grouped(one.attention, layer);

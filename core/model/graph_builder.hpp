@@ -21,7 +21,12 @@ class GraphBuilder {
 
   private:
     // A layer's rows [embedding, R] -> those of the next one. In the last layer only output rows are kept.
+    // `index`: the layer's number in the file.
     Value layer(int64_t index, Value rows);
+    // What follows a layer's attention: heads and the layer's rows -> those of the next one.
+    Value layer_end(int64_t index, Value heads, Value rows);
+    // What a layer of prediction begins with: embeddings of tokens beside the states before them.
+    Value predicted_rows(Value embeddings);
     Value output(Value rows);
 
     // Rows [embedding, R] -> heads [heads * value_length, R].
@@ -46,8 +51,8 @@ class GraphBuilder {
     Value experts(int64_t layer, const Experts& experts, Value x);
     Value shared_experts(int64_t layer, const Experts& experts, Value x);
 
-    // x where the model has no such weight. The node is named after the weight.
-    Value norm(Value x, ModelTensor weight, int64_t layer = -1);
+    // x where the model has no such weight. The node is named after the weight. `into`: 0, or what is written.
+    Value norm(Value x, ModelTensor weight, int64_t layer = -1, Value into = 0);
     // x plus the bias, if there is one. `part`: "attn_q".
     Value add_bias(Value x, ModelTensor bias, int64_t layer, const char* part);
     // x where the factor is 1. In place.
@@ -65,6 +70,7 @@ class GraphBuilder {
     Graph graph_;
     Weights weights_;
     Value tokens_, positions_, sequences_, page_table_, output_rows_;
+    Value row_states_ = 0;                    // what the last layer gives of all rows, where that is wanted
     std::map<int64_t, Value> window_tables_;  // page tables of layers with a window, by its length
 };
 

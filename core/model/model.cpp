@@ -5,6 +5,7 @@
 #include "core/model/architectures.hpp"
 #include "core/model/build_graph.hpp"
 #include "core/model/plugin_architecture.hpp"
+#include "core/model/prediction_layer.hpp"
 
 #include <spdlog/fmt/ranges.h>
 
@@ -92,6 +93,15 @@ ModelInfo info_of(const PluginArchitecture& architecture, ModelFile& model) {
     return info;
 }
 
+BuiltModel build_prediction(const Architecture& own, ModelFile& model, std::shared_ptr<OpSet> ops,
+                            const GraphLimits& limits) {
+    const ModelDescription described = describe_prediction_layer(own.describe(model), model);
+    Graph graph = build_graph(described, model, *ops, limits);
+    check_prediction_tensors(described, model);
+    // What the file is read with is said of the model.
+    return {std::move(ops), std::move(graph), {}};
+}
+
 }  // namespace
 
 ModelInfo read_model_info(const gguf::GgufFile& file, const Registry& registry) {
@@ -105,6 +115,11 @@ BuiltModel build_model(const gguf::GgufFile& file, const Registry& registry, con
     for (const tsr_operator* op : registry.operators()) ops->add(op, registry.owner(*op).table->name);
     ModelFile model(file);
     const Chosen chosen = find_architecture(model, registry);
+    if ((limits.states || limits.prediction) && !chosen.own)
+        fail(TSR_UNSUPPORTED,
+             "{}: layers that predict further tokens are not computed of a plugin's architecture ('{}')",
+             model.source(), printable(model.architecture(), 80));
+    if (limits.prediction) return build_prediction(*chosen.own, model, std::move(ops), limits);
     if (chosen.of_plugin)
         model.note(fmt::format("the architecture '{}' is that of the plugin {}", model.architecture(),
                                chosen.of_plugin->plugin()));

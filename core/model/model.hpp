@@ -25,6 +25,8 @@ struct GraphLimits {
     uint32_t rows = 512;           // of a step
     uint32_t output_rows = 1;      // of a step
     bool hidden_states = false;    // can be had of all rows, in place of logits; not of a plugin's architecture
+    bool states = false;           // are outputs beside logits; not of a plugin's architecture
+    bool prediction = false;       // the model's layer that predicts further tokens, in place of the model
     uint32_t sequences = 1;        // in a step
     uint32_t sequence_pages = 64;  // of one sequence
     ExpertReduction experts;
@@ -46,6 +48,10 @@ struct ModelInfo {
 // output_rows: i32 [output_rows]. Its output is "logits": f32 [vocabulary, output_rows]. With
 // GraphLimits::hidden_states it has another, "hidden": f32 [embedding, rows], what the last layer gives behind the
 // final norm. Then the input output_rows has room for all rows, and "logits" for the first output_rows of them.
+// With GraphLimits::states the same is the output "states": f32 [embedding, output_rows], of the rows whose logits are
+// computed, and "row_states": f32 [embedding, rows], of all. A layer of prediction has no "row_states", and one more
+// input, "given_states": f32 [embedding, rows], the state that the model, or the layer itself, has given before the
+// token of the row.
 inline constexpr const char* kTokens = "tokens";
 inline constexpr const char* kPositions = "positions";
 inline constexpr const char* kSequences = "sequences";
@@ -53,6 +59,9 @@ inline constexpr const char* kPageTable = "page_table";
 inline constexpr const char* kOutputRows = "output_rows";
 inline constexpr const char* kLogits = "logits";
 inline constexpr const char* kHidden = "hidden";
+inline constexpr const char* kStates = "states";
+inline constexpr const char* kRowStates = "row_states";
+inline constexpr const char* kGivenStates = "given_states";
 
 // The architecture is the core's or that of a plugin of the registry. Reads hyperparameters only. Throws Error:
 // TSR_UNSUPPORTED for an architecture that is not known (listing those that are), TSR_NOT_FOUND or TSR_CORRUPT_DATA

@@ -60,8 +60,11 @@ constexpr std::array<TensorName, kModelTensors> kNames = {{
     {"ffn_down_shexp.weight"},
     {"ffn_gate_inp_shexp.weight"},
     {"post_ffw_norm.weight"},
+    {"nextn.eh_proj.weight"},
+    {"nextn.enorm.weight"},
+    {"nextn.hnorm.weight"},
 }};
-static_assert(kNames.back().name == "post_ffw_norm.weight");
+static_assert(kNames.back().name == "nextn.hnorm.weight");
 
 }  // namespace
 

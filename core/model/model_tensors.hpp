@@ -63,8 +63,12 @@ enum class ModelTensor : uint8_t {
     kDownShared,
     kSharedGate,
     kPostFeedForwardNorm,
+    // Of a layer that predicts further tokens.
+    kPredictionProjection,
+    kPredictionTokenNorm,
+    kPredictionStateNorm,
 };
-inline constexpr size_t kModelTensors = static_cast<size_t>(ModelTensor::kPostFeedForwardNorm) + 1;
+inline constexpr size_t kModelTensors = static_cast<size_t>(ModelTensor::kPredictionStateNorm) + 1;
 
 struct TensorName {
     std::string_view name;        // of a layer's tensor: after "blk.N."

@@ -43,6 +43,7 @@ ModelDescription read_latent_model(ModelFile& model) {
     read_temperature(model, attention);
     leave_out_indexer(model, common.model.context);
     common.model.layers = make_layers(model, common, attention, experts, dense);
+    describe_prediction(common);
     return common.model;
 }
 

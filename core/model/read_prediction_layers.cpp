@@ -72,4 +72,14 @@ int64_t read_prediction_layers(ModelFile& model, int64_t layers) {
     return found;
 }
 
+void describe_prediction(CommonParameters& common) {
+    const auto number = static_cast<size_t>(common.layers);
+    if (number >= common.layer_heads.size()) return;
+    Layer layer = common.model.layers.back();
+    layer.attention.heads = common.layer_heads[number];
+    const bool latent = layer.attention.kind == AttentionKind::kLatent;
+    layer.attention.kv_heads = latent ? layer.attention.heads : common.layer_kv_heads[number];
+    common.model.prediction = std::move(layer);
+}
+
 }  // namespace tessera

@@ -29,6 +29,8 @@ CommonParameters read_common(ModelFile& model);
 
 // How many of the last layers predict further tokens. Their tensors become known ones that are not used.
 int64_t read_prediction_layers(ModelFile& model, int64_t layers);
+// Where there is one of them, it is as the last of the layers that are computed, which are there.
+void describe_prediction(CommonParameters& common);
 
 // `mode`: how the architecture pairs elements for the rotary embedding.
 Attention read_grouped_attention(ModelFile& model, const CommonParameters& common, RopeMode mode);

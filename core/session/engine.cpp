@@ -60,6 +60,8 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     granted.limits.allow_unused = asked.allow_unused;
     granted.limits.rows = rows;
     granted.limits.hidden_states = asked.hidden_states;
+    granted.limits.states = asked.states || asked.prediction;
+    granted.limits.prediction = asked.prediction;
     granted.limits.output_rows = std::min(asked.output_rows ? asked.output_rows : asked.sequences, rows);
     granted.limits.sequences = asked.sequences;
     granted.limits.sequence_pages = checked_cast<uint32_t>(pages, "pages of the cache");
@@ -109,6 +111,7 @@ PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, co
                          granted.sequence_tokens,
                          {},
                          make_plan(model.graph, registry, hardware, granted.schedule)};
+    if (options.prediction) planned.info.layers = 1;
     if (options.expand_from) planned.plan.prompt_rows_from = options.expand_from;
     auto& notes = planned.plan.notes;
     notes.insert(notes.begin(), granted.notes.begin(), granted.notes.end());
@@ -174,6 +177,13 @@ struct Engine::State {
     std::vector<GroupIndex> cached_groups;  // of the cache, for each group of the plan
     PagedCache cache;
     std::span<int32_t> tokens, positions, sequences, output_rows;
+    std::span<float> given_states;  // of a layer of prediction
+    // Of the last step, of each entry: its tokens, the first of its rows, and of its outputs.
+    struct StatesOf {
+        size_t tokens, row, output, outputs;
+    };
+    std::vector<StatesOf> states_of;
+    bool gave_hidden = false;
     std::vector<std::span<int32_t>> page_tables;  // a group of the plan each
     std::vector<PageCopy> copies;
     // Tokens that steps under way have appended: what is taken back if one fails.
@@ -219,6 +229,8 @@ struct Engine::State {
         positions = integers(kPositions);
         sequences = integers(kSequences);
         output_rows = integers(kOutputRows);
+        const std::span<std::byte> given = executor.input(kGivenStates);
+        given_states = {reinterpret_cast<float*>(given.data()), given.size() / sizeof(float)};
         page_tables.clear();
         for (const CacheGroup& group : executor.plan().cache_groups)
             page_tables.push_back(integers(executor.plan().graph.storage(group.page_table).name));
@@ -229,6 +241,8 @@ struct Engine::State {
     void take(std::span<const BatchEntry> entries, bool wait);
     void finish();
     void start(std::span<const BatchEntry> entries, bool wait);
+    // The output of the graph that a step is for; empty: all of them.
+    std::string_view wanted(std::span<const BatchEntry> entries) const;
     // Whether the next step is one of those that the plan predicts: of one sequence alone, and nothing beside it.
     bool is_predicted(std::span<const BatchEntry> entries, uint32_t workers) const;
     void forget_ended();
@@ -250,6 +264,9 @@ void Engine::State::check_entries(std::span<const BatchEntry> entries) const {
         if (entry.tokens.empty()) fail(TSR_INVALID_ARGUMENT, "sequence {} brings no tokens", entry.sequence);
         rows += entry.tokens.size();
         outputs += outputs_of(entry);
+        const size_t states = given_states.empty() ? 0 : entry.tokens.size() * info.embedding;
+        if (entry.states.size() != states)
+            fail(TSR_INVALID_ARGUMENT, "{} values of states are given, {} needed", entry.states.size(), states);
         for (const Token token : entry.tokens) {
             if (token < 0 || static_cast<uint32_t>(token) >= info.vocabulary) {
                 fail(TSR_INVALID_ARGUMENT, "token {} is outside the vocabulary of {}", token, info.vocabulary);
@@ -343,6 +360,9 @@ std::array<tsr_range, TSR_RANGE_COUNT> Engine::State::write_inputs(std::span<con
             if ((entry.tokens.size() >= expand_from) != prompt) continue;
             first_row[slot] = row;
             int32_t position = static_cast<int32_t>(cache.length(entry.sequence) - entry.tokens.size());
+            std::ranges::copy(
+                entry.states,
+                given_states.subspan(static_cast<size_t>(row) * entry.states.size() / entry.tokens.size()).begin());
             for (const Token token : entry.tokens) {
                 tokens[row] = token;
                 positions[row] = position++;
@@ -360,8 +380,11 @@ std::array<tsr_range, TSR_RANGE_COUNT> Engine::State::write_inputs(std::span<con
         if (prompt) prompt_rows = row;
     }
     int32_t outputs = 0;
+    states_of.clear();
     for (size_t slot = 0; slot < entries.size(); ++slot) {
         const auto count = static_cast<int32_t>(entries[slot].tokens.size());
+        states_of.push_back({entries[slot].tokens.size(), static_cast<size_t>(first_row[slot]),
+                             static_cast<size_t>(outputs), outputs_of(entries[slot])});
         const int32_t begin = entries[slot].all_outputs ? 0 : entries[slot].output ? count - 1 : count;
         for (int32_t i = begin; i < count; ++i) output_rows[outputs++] = first_row[slot] + i;
     }
@@ -556,7 +579,7 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
         const auto start = std::chrono::steady_clock::now();
         const double used = compare && host_alone ? process_seconds() : 0;
         team.take_time();
-        executor.run(ranges, workers, has_hidden(entries) ? kHidden : kLogits);
+        executor.run(ranges, workers, wanted(entries));
         const Team::Time time = team.take_time();
         const double seconds = seconds_since(start);
         // Weights dominate steps of generation, rows those of prompts.
@@ -571,6 +594,14 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
     if (under_way.empty()) {
         for (const BatchEntry& entry : entries) cache.give_back(entry.sequence, cache.length(entry.sequence));
     }
+}
+
+std::string_view Engine::State::wanted(std::span<const BatchEntry> entries) const {
+    if (has_hidden(entries)) return kHidden;
+    // States of output rows come with their logits.
+    const bool rows = executor.plan().graph.find_output(kRowStates) != 0 &&
+                      std::ranges::any_of(states_of, [](const StatesOf& one) { return one.outputs < one.tokens; });
+    return rows ? std::string_view() : kLogits;
 }
 
 bool Engine::State::is_predicted(std::span<const BatchEntry> entries, uint32_t workers) const {
@@ -615,6 +646,7 @@ std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> ent
     State& s = *state_;
     s.take(entries, true);
     const bool hidden = has_hidden(entries);
+    s.gave_hidden = hidden;
     const size_t width = hidden ? s.info.embedding : s.info.vocabulary;
     const auto* values = reinterpret_cast<const float*>(s.executor.output(hidden ? kHidden : kLogits));
     std::vector<std::span<const float>> outputs;
@@ -623,6 +655,18 @@ std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> ent
         for (size_t i = 0; i < outputs_of(entry); ++i, ++row) outputs.emplace_back(values + row * width, width);
     }
     return outputs;
+}
+
+std::span<const float> Engine::states(size_t entry) const {
+    const State::StatesOf& of = state_->states_of.at(entry);
+    const Graph& graph = plan().graph;
+    const size_t width = state_->info.embedding;
+    const bool outputs = of.outputs == of.tokens;
+    const char* const name = outputs || !graph.find_output(kRowStates) ? kStates : kRowStates;
+    if (!graph.find_output(name) || state_->gave_hidden) return {};
+    const auto* values = reinterpret_cast<const float*>(state_->executor.output(name));
+    return name == kStates ? std::span(values + of.output * width, of.outputs * width)
+                           : std::span(values + of.row * width, of.tokens * width);
 }
 
 void Engine::submit(std::span<const BatchEntry> entries) {

@@ -31,6 +31,8 @@ struct EngineOptions : PlanOptions {
     uint32_t rows = 512;       // of one step (-ub)
     uint32_t output_rows = 0;  // rows of one step whose logits are wanted; 0: one a sequence
     bool hidden_states = false;   // as of GraphLimits
+    bool states = false;          // as of GraphLimits: what drafts of a layer of prediction begin with
+    bool prediction = false;      // as of GraphLimits
     uint32_t threads = 0;         // of generation (-t); 0: the physical cores
     uint32_t prompt_threads = 0;  // of prompts (-tb); 0: as threads
     // A sequence that brings at least this many new rows at once counts as a prompt (-mla 2 and 3); 0: as the plan
@@ -70,6 +72,8 @@ struct BatchEntry {
     bool output = true;  // logits of the last token are wanted; of all tokens if `all_outputs`
     bool all_outputs = false;
     bool hidden = false;  // in place of logits, hidden states: of all entries of a step that have outputs, or of none
+    // Of a layer of prediction: info().embedding floats a token, the state before it; needed there, else empty.
+    std::span<const float> states = {};
 };
 
 // One thread at a time.
@@ -125,6 +129,11 @@ class Engine {
     // many rows, outputs or sequences; TSR_DOES_NOT_FIT if the cache is full; what Executor::run throws. After an error
     // no step is under way, and the sequences are as before all steps that were.
     std::vector<std::span<const float>> step(std::span<const BatchEntry> entries);
+
+    // Where the options ask for states: of every token of an entry of the last step(), by its place among them; of a
+    // layer of prediction of tokens whose logits were computed. info().embedding floats each, valid until the next
+    // step. Empty for a step of hidden states.
+    std::span<const float> states(size_t entry) const;
 
     // The same without outputs, and without waiting for the end where devices alone compute: as many steps as
     // plan().step.slots are under way then, and the sequences have their tokens already. They may be extended, but

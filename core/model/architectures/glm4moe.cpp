@@ -11,6 +11,7 @@ ModelDescription describe_glm4moe(ModelFile& model) {
     Attention attention = read_partly_rotated_attention(model, common, RopeMode::kNeox);
     if (model.has_tensor(in_layer(0, tensor_name(ModelTensor::kQNorm).name))) attention.head_norm = HeadNorm::kHeads;
     common.model.layers = make_expert_layers(model, common, attention, {.gating = Gating::kSigmoid});
+    describe_prediction(common);
     common.model.names[ModelTensor::kFeedForwardNorm] = "post_attention_norm.weight";
     return common.model;
 }

@@ -1,0 +1,58 @@
+#include "core/model/prediction_layer.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace tessera {
+namespace {
+
+bool is_of_prediction(const gguf::TensorEntry& tensor) {
+    return std::string_view(tensor.name).find(".nextn.") != std::string_view::npos;
+}
+
+}  // namespace
+
+ModelDescription describe_prediction_layer(ModelDescription model, const ModelFile& file) {
+    if (std::ranges::none_of(file.file().tensors(), is_of_prediction)) {
+        fail(TSR_NOT_FOUND,
+             "{}: the file has no layer that predicts further tokens: there are no tensors blk.N.nextn.*, which "
+             "converters may leave out",
+             file.source());
+    }
+    if (!model.prediction) {
+        fail(TSR_UNSUPPORTED, "{}: layers that predict further tokens are not computed of the architecture '{}'",
+             file.source(), printable(file.architecture(), 80));
+    }
+    model.first_layer = static_cast<int64_t>(model.layers.size());
+    model.layers = {*model.prediction};
+    model.prediction.reset();
+    model.predicts = true;
+    const auto own = [&](ModelTensor which, const char* part) {
+        const std::string name = in_layer(model.first_layer, part);
+        if (!file.has_tensor(name)) return false;
+        model.names[which] = name;
+        return true;
+    };
+    own(ModelTensor::kTokenEmbeddings, "nextn.embed_tokens.weight");
+    own(ModelTensor::kOutputNorm, "nextn.shared_head_norm.weight");
+    if (own(ModelTensor::kOutput, "nextn.shared_head_head.weight")) model.tied_embeddings = false;
+    return model;
+}
+
+void check_prediction_tensors(const ModelDescription& layer, const ModelFile& file) {
+    const std::string prefix = in_layer(layer.first_layer, "");
+    for (const gguf::TensorEntry& tensor : file.file().tensors()) {
+        const std::string_view name = tensor.name;
+        // Attention is dense, as in the other layers.
+        const bool indexer = name.substr(std::min(prefix.size(), name.size())).starts_with("indexer.");
+        if (!name.starts_with(prefix) || indexer || file.is_claimed(name)) continue;
+        fail(TSR_UNSUPPORTED, "{}: the tensor {} of a layer that predicts further tokens would not be used",
+             file.source(), printable(name, 100));
+    }
+}
+
+}  // namespace tessera
