@@ -132,4 +132,13 @@ void ClientSocket::close() {
     socket_.close(unused);
 }
 
+void ClientSocket::cut() noexcept {
+    if (!socket_.is_open()) return;
+    ssl_.reset();
+    broken_ = true;
+    boost::system::error_code unused;
+    socket_.set_option(Tcp::socket::linger(true, 0), unused);
+    socket_.close(unused);
+}
+
 }  // namespace tessera::server

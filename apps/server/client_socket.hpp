@@ -63,6 +63,9 @@ class ClientSocket {
     void end_writing();
     // Tells the client, if there is room for that, and never waits.
     void close();
+    // Within a response: a reset in place of the end that a client could take for that of the response. What the system
+    // has not sent yet is dropped.
+    void cut() noexcept;
 
   private:
     bool holds_read() const;

@@ -49,7 +49,10 @@ class Connection final : public Occupant, public ResponseSink, public std::enabl
         reserved = in_reserve;
         context_.crowd.add(*this);
     }
-    ~Connection() override { leave_crowd(); }
+    ~Connection() override {
+        if (response_) socket_.cut();
+        leave_crowd();
+    }
 
     void begin();
 
@@ -427,6 +430,7 @@ void Connection::given_up(const std::shared_ptr<PendingResponse>& response) {
 // The client has gone, or has to go.
 void Connection::lose() {
     if (const auto response = std::exchange(response_, nullptr)) {
+        socket_.cut();
         response->lost();
         log_access(*response);
     }

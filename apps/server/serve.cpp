@@ -143,7 +143,7 @@ void serve(const ServeOptions& options, OpenedModel model, Machine& machine, con
     const auto start = std::chrono::steady_clock::now();
     ModelHost host;
     const std::string name = model_name(options.server, model);
-    Server server(options.server, host, name);
+    Server server(options.server, host, name, say);
     say(fmt::format("listening at {}", url(options.server, server.port())));
     std::exception_ptr failure;
     std::shared_ptr<ServedModel> served;

@@ -86,7 +86,7 @@ std::optional<TlsIdentity> identity_of(const ServerSettings& settings) {
 }  // namespace
 
 struct Server::State {
-    State(const ServerSettings& given, ModelHost& model_host, std::string model_name);
+    State(const ServerSettings& given, ModelHost& model_host, std::string model_name, LineSink lines);
 
     void add_routes();
     void add_page();
@@ -110,6 +110,7 @@ struct Server::State {
     const ServerSettings& settings;
     ModelHost& host;
     const std::string name;
+    const LineSink say;
     AccessControl access;
     ClientAccounts accounts;
     AccessLog log_file;
@@ -141,10 +142,11 @@ struct Server::State {
     std::thread thread;
 };
 
-Server::State::State(const ServerSettings& given, ModelHost& model_host, std::string model_name)
+Server::State::State(const ServerSettings& given, ModelHost& model_host, std::string model_name, LineSink lines)
     : settings(given),
       host(model_host),
       name(std::move(model_name)),
+      say(std::move(lines)),
       access(given),
       log_file(given.access_log),
       tls(identity_of(given)),
@@ -280,7 +282,7 @@ void Server::State::wait_for_signal() {
             log_file.reopen();
             try {
                 access.reload();
-                log().info("keys were read again");
+                if (settings.key_file) say("keys were read again");
             } catch (const Error& error) {
                 log().error("keys could not be read again and are as before: {}", error.what());
             }
@@ -296,7 +298,7 @@ void Server::State::reload_identity() {
     if (!tls) return;
     try {
         tls->reload();
-        log().info("the certificate was read again; it is valid until {}", tls->valid_until());
+        say(fmt::format("the certificate was read again: {}", tls->summary()));
     } catch (const Error& error) {
         log().error("the certificate could not be read again and is as before: {}", error.what());
     }
@@ -527,8 +529,8 @@ ServerStatus Server::State::status() const {
             log_file.dropped()};
 }
 
-Server::Server(const ServerSettings& settings, ModelHost& host, std::string name)
-    : state_(std::make_unique<State>(settings, host, std::move(name))) {}
+Server::Server(const ServerSettings& settings, ModelHost& host, std::string name, LineSink say)
+    : state_(std::make_unique<State>(settings, host, std::move(name), std::move(say))) {}
 
 Server::~Server() {
     state_->workers.stop();

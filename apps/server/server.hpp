@@ -3,6 +3,7 @@
 
 #include "apps/server/model_host.hpp"
 #include "apps/server/settings.hpp"
+#include "core/setup/loading.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -14,8 +15,9 @@ namespace tessera::server {
 class Server {
   public:
     // Opens the port and responds from then on, by a thread of its own. `name`: the model's, to clients. All arguments
-    // outlive the server. Throws Error that says which address could not be opened and why.
-    Server(const ServerSettings& settings, ModelHost& host, std::string name);
+    // outlive the server. `say` gets, from that thread, a line of what SIGHUP has had read. Throws Error that says
+    // which address could not be opened and why.
+    Server(const ServerSettings& settings, ModelHost& host, std::string name, LineSink say);
     // Ends connections.
     ~Server();
     Server(const Server&) = delete;

@@ -9,6 +9,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <ctime>
@@ -20,6 +21,7 @@ namespace tessera::server {
 namespace {
 
 constexpr uint64_t kFileBytes = 1 << 20;
+constexpr size_t kNamesBytes = 200;  // of what is said of a certificate
 constexpr std::string_view kCertificateFlag = "--tls-cert", kKeyFlag = "--tls-key";
 // What is chosen from among what a client offers, best first; each behind its length.
 constexpr unsigned char kProtocols[] = "\x08http/1.1\x08http/1.0";
@@ -58,6 +60,22 @@ std::string date_of(const ASN1_TIME* time) {
     std::tm parts{};
     if (ASN1_TIME_to_tm(time, &parts) != 1) return "a date that cannot be read";
     return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
+}
+
+// The names that clients compare (RFC 6125), or, in an old certificate without such, that of its subject.
+std::string names_of(X509* certificate) {
+    const Owned<BIO> out(BIO_new(BIO_s_mem()));
+    if (!out) throw std::bad_alloc();
+    const int at = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
+    const bool printed =
+        at >= 0 ? X509V3_EXT_print(out.get(), X509_get_ext(certificate, at), X509V3_EXT_ERROR_UNKNOWN, 0) == 1
+                : X509_NAME_print_ex(out.get(), X509_get_subject_name(certificate), 0, XN_FLAG_ONELINE) >= 0;
+    char* text = nullptr;
+    const long bytes = BIO_get_mem_data(out.get(), &text);
+    if (!printed || bytes <= 0) return "without a name";
+    std::string names(text, static_cast<size_t>(bytes));
+    if (names.size() > kNamesBytes) names.replace(kNamesBytes, names.npos, " ...");
+    return names;
 }
 
 Owned<X509> certificate_of(const std::filesystem::path& path, const std::string& text, SSL_CTX* context) {
@@ -168,7 +186,8 @@ void TlsIdentity::reload() {
     if (key.for_all)
         log().warn("{} {}: all users of this machine may read the key, and be this server with it: chmod o-r", kKeyFlag,
                    key_.string());
-    valid_until_ = date_of(X509_get0_notAfter(own.get()));
+    summary_ = fmt::format("{}, valid until {}", names_of(own.get()), date_of(X509_get0_notAfter(own.get())));
+    ERR_clear_error();
     context_ = std::move(context);
 }
 

@@ -31,13 +31,13 @@ class TlsIdentity {
     // The server's side of a connection that has not begun. Throws std::bad_alloc.
     SslConnection connection() const;
 
-    // The last day of the certificate, "2027-01-31".
-    const std::string& valid_until() const noexcept { return valid_until_; }
+    // Whom the certificate names and its last day, "DNS:llm.lan, IP Address:10.0.0.2, valid until 2027-01-31".
+    const std::string& summary() const noexcept { return summary_; }
 
   private:
     const std::filesystem::path certificate_, key_;
     std::unique_ptr<SSL_CTX, SslDeleter> context_;
-    std::string valid_until_;
+    std::string summary_;
 };
 
 }  // namespace tessera::server

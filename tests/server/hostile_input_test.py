@@ -244,6 +244,15 @@ class HostileInput(unittest.TestCase):
         answer = self.server.raw(b"POST /v1/chat/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         self.assertNotIn(b"chunked", answer)
         self.assertTrue(answer.endswith(b"data: [DONE]\n\n"))
+        # An answer that is cut does not end as a whole one does.
+        body = json.dumps(chat(max_tokens=4000, ignore_eos=True, stream=True)).encode()
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=LIMIT) as connection:
+            connection.sendall(b"POST /v1/chat/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            self.assertTrue(connection.recv(4096).startswith(b"HTTP/1.1 200 "))
+            connection.shutdown(socket.SHUT_WR)
+            with self.assertRaises(ConnectionResetError):
+                while connection.recv(65536):
+                    pass
 
     def test_clients_that_go_at_any_time(self):
         body = json.dumps(chat(max_tokens=50, stream=True)).encode()

@@ -249,10 +249,16 @@ class Tls(unittest.TestCase):
             self.assertTrue(connection.recv(4096).startswith(b"HTTP/1.1 200 "))
             if way == "said":
                 connection.settimeout(0)
-                try:
-                    connection.unwrap()
-                except (ssl.SSLError, OSError):
-                    pass  # text that comes meanwhile
+                with socket.socket(fileno=os.dup(connection.fileno())) as plain:
+                    # Nothing says that what has come is all.
+                    with self.assertRaises(ConnectionResetError):
+                        try:
+                            connection.unwrap()
+                        except (ssl.SSLError, BlockingIOError):
+                            pass  # text that comes meanwhile
+                        plain.settimeout(LIMIT)
+                        while plain.recv(65536):
+                            pass
             else:
                 connection.close()
             before += 1
@@ -266,8 +272,11 @@ class Tls(unittest.TestCase):
             self.assertEqual(self.name(), "second")
 
         def taken(name):
+            said = len(self.server.lines)
             self.server.process.send_signal(signal.SIGHUP)
             wait_for(lambda: self.name() == name, "the certificate is that of before")
+            wait_for(lambda: len(self.server.lines) > said, "nothing was said")
+            self.assertRegex("".join(self.server.lines[said:]), r"^the certificate was read again: IP Address:127\.0\.0\.1, DNS:localhost, valid until 20\d\d-\d\d-\d\d\n$")
 
         kept = [shutil.copy(path, path + ".kept") for path in (self.certificate, self.key)]
         with self.connect() as running:
