@@ -87,30 +87,28 @@ text::ChatTool function_tool(std::string_view name, std::string_view description
     return tool;
 }
 
-std::vector<text::ChatTool> read_own_tools(const Fields& fields, const FieldTable& table, std::string_view type,
-                                           bool needs_type, std::string_view schema) {
-    std::vector<text::ChatTool> tools;
-    each_object(fields, "tools", kMaximumTools, [&](const boost::json::object& object, const std::string& path) {
-        // Before other fields are looked at, which tools of other types have of their own.
-        const boost::json::value* const given = object.if_contains("type");
-        const bool missing = !given || given->is_null();
-        if (missing ? needs_type : *given != boost::json::string_view(type.data(), type.size()))
-            throw ApiError(400,
-                           fmt::format("{}: tools of type {} are not offered: no server runs them here; functions of "
-                                       "the client's own are",
-                                       path, given ? shown(*given) : "nothing"),
-                           path, "not_supported");
-        const Fields tool(object, table, path);
-        tool.text("type");
-        const auto name = tool.text("name");
-        if (!name || name->empty()) tool.reject("name", "the name of a function");
-        const boost::json::object* const parameters = tool.object(schema);
-        tools.push_back(function_tool(*name, tool.text("description").value_or(""),
-                                      parameters ? *parameters : boost::json::object()));
-        tools.back().strict = tool.boolean("strict").value_or(false);
-        tool.check_read();
-    });
-    return tools;
+text::ChatTool read_own_tool(const boost::json::object& object, const std::string& path, const ToolForm& form,
+                             const std::function<void(const Fields& tool)>& read_more) {
+    // Before other fields are looked at, which tools of other types have of their own.
+    const boost::json::value* const given = object.if_contains("type");
+    const bool missing = !given || given->is_null();
+    if (missing ? form.needs_type : *given != boost::json::string_view(form.type.data(), form.type.size()))
+        throw ApiError(400,
+                       fmt::format("{}: tools of type {} are not offered: no server runs them here; functions of "
+                                   "the client's own are",
+                                   path, given ? shown(*given) : "nothing"),
+                       path, "not_supported");
+    const Fields fields(object, form.table, path);
+    fields.text("type");
+    const auto name = fields.text("name");
+    if (!name || name->empty()) fields.reject("name", "the name of a function");
+    const boost::json::object* const parameters = fields.object(form.schema);
+    text::ChatTool tool =
+        function_tool(*name, fields.text("description").value_or(""), parameters ? *parameters : boost::json::object());
+    tool.strict = fields.boolean("strict").value_or(false);
+    if (read_more) read_more(fields);
+    fields.check_read();
+    return tool;
 }
 
 void append_line(std::string& to, std::string_view text) {

@@ -46,6 +46,14 @@ struct ToolChoice {
     bool parallel = true;                 // several in one answer
 };
 
+// Reasoning that a client sends back as it was told begins so; what begins otherwise another server has encrypted.
+inline constexpr std::string_view kReturnedReasoning = "tessera-reasoning:";
+
+// A tool of a group: the model reads and writes one name.
+struct GroupedName {
+    std::string whole, group, name;
+};
+
 // How the answer to a chat is read and told.
 struct ChatDelivery {
     text::ReplySyntax syntax;
@@ -53,6 +61,8 @@ struct ChatDelivery {
     std::vector<std::string> stops = {};    // that end it, where its dialect tells which of them did
     bool one_call = false;                  // calls behind the first are left out
     bool returns_reasoning = false;         // reasoning is told again as what the client is to send back
+    bool hides_reasoning = false;           // it is told as that alone
+    std::vector<GroupedName> grouped = {};  // tools that are called by two names
     // Names and JSON of what the answer repeats of its request, where its dialect does.
     using Members = std::vector<std::pair<std::string_view, std::string>>;
     Members repeated = {};
@@ -87,11 +97,18 @@ void set_effort(std::string_view effort, const Fields& fields, std::string_view 
 text::ChatTool function_tool(std::string_view name, std::string_view description,
                              const boost::json::object& parameters);
 
-// The tools of the field tools, which `table` is of: of the type `type` all of them, or of none where `needs_type` is
-// false, with the JSON schema of their parameters as `schema`. Throws ApiError(400), for other types with what they
-// are: tools that the API's own servers run.
-std::vector<text::ChatTool> read_own_tools(const Fields& fields, const FieldTable& table, std::string_view type,
-                                           bool needs_type, std::string_view schema);
+// How an API that offers tools of its own writes those of its clients.
+struct ToolForm {
+    const FieldTable& table;
+    std::string_view type;    // of functions
+    bool needs_type;          // false: an object without a type is one, too
+    std::string_view schema;  // the field with the JSON schema of the parameters
+};
+
+// A function that stands at `path`. `read_more` reads fields that only this API has. Throws ApiError(400), for other
+// types with what they are: tools that the API's own servers run.
+text::ChatTool read_own_tool(const boost::json::object& object, const std::string& path, const ToolForm& form,
+                             const std::function<void(const Fields& tool)>& read_more = {});
 
 // Puts a text, if there is any, on a line of its own.
 void append_line(std::string& to, std::string_view text);

@@ -56,7 +56,7 @@ class Scripted(ScriptedServer):
                                                            thinking={"type": "enabled", "budget_tokens": 1024}).input_tokens)
 
     def test_a_claude_code_request(self):
-        """As Claude Code 2.1 sends it: blocks of system text, marks for caches, beta in the address, options of the API."""
+        """As Claude Code 2.1.37 sent it: blocks of system text, marks for caches, beta in the address, options of the API."""
         def body(number):
             return {"model": "claude-sonnet-4-5", "max_tokens": 32000, "stream": True, "metadata": {"user_id": "user_1_account__session_2"},
                     "system": [{"type": "text", "text": f"x-anthropic-billing-header: cc_version=2.1.37.0d9; cc_entrypoint=cli; cch={number};"},
@@ -79,6 +79,81 @@ class Scripted(ScriptedServer):
         # What changes with every request is no part of the prompt.
         self.assertLess(used[1]["input_tokens"], 3, used)
         self.assertGreater(used[1]["cache_read_input_tokens"], 100, used)
+
+    def test_a_claude_code_conversation(self):
+        """As Claude Code 2.1.332 sends it, recorded with shorter texts: a message of the system's behind the question, tools that are
+        found later, reasoning that is sent back as its signature, results with marks for caches."""
+        def tool(name, **more):
+            return {"name": name, "description": f"{name} of a coding agent", "input_schema": {
+                "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+                "properties": {"query": {"type": "string"}, "max_results": {"default": 5, "type": "number"}}, "required": ["query"],
+                "additionalProperties": False}, **more}
+        mark = {"cache_control": {"type": "ephemeral"}}
+        body = {"model": "any", "max_tokens": 32000, "stream": True, "thinking": {"type": "adaptive", "display": "omitted"},
+                "metadata": {"user_id": json.dumps({"device_id": "0", "account_uuid": "", "session_id": "0"})},
+                "system": [{"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.332.ab3; cc_entrypoint=sdk-cli;"},
+                           {"type": "text", "text": "You are an agent.", **mark}, {"type": "text", "text": "Be brief. " * 40, **mark}],
+                "messages": [{"role": "user", "content": [{"type": "text", "text": "<system-reminder>\n# gitStatus\n</system-reminder>"},
+                                                          {"type": "text", "text": "How is the weather?"}]},
+                             {"role": "system", "content": [{"type": "text", "text": "# Environment\nDeferred: WebFetch", **mark}]}],
+                "tools": [TOOL, tool("ToolSearch"), tool("DeferredToolPlaceholder", defer_loading=True), tool("Write")],
+                "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}, "output_config": {"effort": "high"}}
+        beta = ("claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,"
+                "mid-conversation-tool-changes-2026-07-01,advanced-tool-use-2025-11-20,effort-2025-11-24")
+
+        def blocks():
+            status, text = self.server.request("POST", "/v1/messages?beta=true", body, {"anthropic-version": "2023-06-01", "anthropic-beta": beta})
+            self.assertEqual(status, 200, text)
+            made = {}
+            for event in [json.loads(line[6:]) for line in text.decode().splitlines() if line.startswith("data: ")]:
+                if event["type"] == "content_block_start":
+                    made[event["index"]] = {**event["content_block"], "json": ""}
+                elif event["type"] == "content_block_delta":
+                    block, delta = made[event["index"]], event["delta"]
+                    key = {"input_json_delta": "json"}.get(delta["type"], delta["type"].removesuffix("_delta"))
+                    block[key] += delta["partial_json" if key == "json" else key]
+                elif event["type"] == "message_delta":
+                    self.usage = event["usage"]
+            return list(made.values())
+
+        thinking, text, call = blocks()
+        self.assertEqual((thinking["thinking"], thinking["signature"]), ("", "tessera-reasoning:Hm, weather."))
+        self.assertEqual((text["text"], call["json"]), ("Let me look.", '{"city": "Paris"}'))
+        first = self.usage["input_tokens"] + self.usage["cache_read_input_tokens"]
+        body["messages"] += [
+            {"role": "assistant", "content": [{k: v for k, v in thinking.items() if k != "json"}, {"type": "text", "text": text["text"]},
+                                              {"type": "tool_use", "id": call["id"], "name": call["name"], "input": json.loads(call["json"])}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call["id"], "is_error": False, **mark,
+                                          "content": [{"type": "tool_reference", "tool_name": "WebFetch"}]}]}]
+        body["tools"].insert(3, tool("WebFetch", defer_loading=True))
+        body["thinking"]["display"] = "updates"
+        [answer] = blocks()
+        self.assertEqual(answer["text"], "It is sunny.")
+        # All tools but the one that was found stand before it, and stay cached.
+        self.assertGreater(self.usage["cache_read_input_tokens"], first / 2, self.usage)
+
+    def test_tools_that_messages_change(self):
+        def tokens(messages, tools):
+            return self.client.beta.messages.count_tokens(model="any", messages=[QUESTION, *messages], tools=tools).input_tokens
+
+        def change(kind, **tool):
+            return {"role": "system", "content": [{"type": kind, "tool": tool}]}
+        late = {**TOOL, "name": "get_time", "defer_loading": True}
+        both = [TOOL, {**TOOL, "name": "get_time"}]
+        added = change("tool_addition", type="tool_reference", name="get_time")
+        self.assertEqual(tokens([], [TOOL, late]), tokens([], [TOOL]))
+        self.assertEqual(tokens([added], [TOOL, late]), tokens([], both))
+        self.assertEqual(tokens([change("tool_addition", type="tool_definition", definition=both[1])], [TOOL]), tokens([], both))
+        self.assertEqual(tokens([change("tool_removal", type="tool_reference", name="get_time")], both), tokens([], [TOOL]))
+        for messages, part in (([change("tool_addition", type="tool_reference", name="nobody")], "messages[1].content[0].tool: tools have no 'nobody'"),
+                               ([change("tool_removal", type="tool_definition", definition=TOOL)], "messages[1].content[0].tool.type"),
+                               ([change("tool_addition", type="tool_definition")], "messages[1].content[0].tool.definition")):
+            with self.assertRaises(anthropic.BadRequestError) as raised:
+                tokens(messages, [TOOL])
+            self.assertIn(part, raised.exception.body["error"]["message"])
+        with self.assertRaises(anthropic.BadRequestError) as raised:
+            self.ask([QUESTION], extra_body={"thinking": {"type": "adaptive", "display": "some"}})
+        self.assertIn("thinking.display", raised.exception.body["error"]["message"])
 
     def test_what_is_not_offered(self):
         for more, part in (({"tool_choice": {"type": "tool", "name": "nobody"}}, "nobody"),

@@ -93,6 +93,11 @@ std::vector<Place> places() {
                                        {"type":"redacted_thinking","data":""},{"type":"tool_use","id":"i","name":"f","input":{}}]},
         {"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":"c"}]}],
         "tools":[{"name":"f","input_schema":{}}],"tool_choice":{"type":"auto"},"thinking":{"type":"disabled"},"output_config":{}})";
+    const std::string changes = R"({"max_tokens":1,"messages":[{"role":"user","content":"a"},
+        {"role":"assistant","content":[{"type":"tool_use","id":"i","name":"f","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":[{"type":"tool_reference","tool_name":"g"}]}]},
+        {"role":"system","content":[{"type":"tool_removal","tool":{"type":"tool_reference","name":"g"}}]}],
+        "tools":[{"name":"f","input_schema":{}},{"name":"g","input_schema":{},"defer_loading":true}]})";
     const std::string ollama_calls = R"({"options":{},"messages":[{"role":"user","content":"a"},
         {"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"b"}]})";
     const std::string formatted = R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],
@@ -106,6 +111,8 @@ std::vector<Place> places() {
     const std::string held = R"({"input":"a","text":{"format":{"type":"json_schema","schema":{"type":"object"}}}})";
     const std::string one_of = R"({"input":"a","tools":[{"type":"function","name":"f"}],
         "tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"}]}})";
+    const std::string grouped =
+        R"({"input":"a","tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]}]})";
     const std::string gap = R"({"input_prefix":"a","input_suffix":"b","input_extra":[{"text":"c"}]})";
     const std::string question = R"({"role":"user","content":"hi"})";
     const std::string calls =
@@ -199,6 +206,9 @@ std::vector<Place> places() {
         {&anthropic::tool_use_table(), messages_chat, blocks, {"messages", "1", "content", "2"}},
         {&anthropic::tool_result_table(), messages_chat, blocks, {"messages", "2", "content", "0"}},
         {&anthropic::tool_table(), messages_chat, blocks, {"tools", "0"}},
+        {&anthropic::found_tool_table(), messages_chat, changes, {"messages", "2", "content", "0", "content", "0"}},
+        {&anthropic::tool_change_table(), messages_chat, changes, {"messages", "3", "content", "0"}},
+        {&anthropic::changed_tool_table(), messages_chat, changes, {"messages", "3", "content", "0", "tool"}},
         {&anthropic::tool_choice_table(), messages_chat, blocks, {"tool_choice"}},
         {&anthropic::thinking_option_table(), messages_chat, blocks, {"thinking"}},
         {&anthropic::output_config_table(), messages_chat, blocks, {"output_config"}},
@@ -211,6 +221,7 @@ std::vector<Place> places() {
         {&responses::call_table(), response, items, {"input", "2"}},
         {&responses::call_output_table(), response, items, {"input", "3"}},
         {&responses::tool_table(), response, items, {"tools", "0"}},
+        {&responses::namespace_table(), response, grouped, {"tools", "0"}},
         {&responses::reasoning_table(), response, items, {"reasoning"}},
         {&responses::text_table(), response, items, {"text"}},
         {&responses::format_table(), response, held, {"text", "format"}},

@@ -26,7 +26,7 @@ class Scripted(ScriptedServer):
     client_of = staticmethod(client_of)
 
     def ask(self, given, **more):
-        return self.client.responses.create(model="any", input=given, tools=[TOOL], **more)
+        return self.client.responses.create(model="any", input=given, **{"tools": [TOOL], **more})
 
     def test_a_call_and_the_answer_to_its_result(self):
         first = self.ask(QUESTION)
@@ -99,6 +99,36 @@ class Scripted(ScriptedServer):
             self.assertIn(field, last["response"]["usage"])
         # What the conversation begins with was computed once.
         self.assertGreater(last["response"]["usage"]["input_tokens_details"]["cached_tokens"], 50)
+
+    def test_functions_in_namespaces(self):
+        """As Codex 0.163 sends its tools for agents."""
+        group = {"type": "namespace", "name": "get", "description": "What there is to get.",
+                 "tools": [{**TOOL, "name": "weather"}, {**TOOL, "name": "time", "strict": False}]}
+        # The script calls get_weather: the model knows the function of the namespace by another name.
+        answer = self.ask(QUESTION, tools=[group])
+        [call] = [item for item in answer.output if item.type == "function_call"]
+        self.assertEqual((call.name, getattr(call, "namespace", None)), ("get_weather", None))
+        grouped = {"type": "function_call", "call_id": "1", "name": "weather", "namespace": "get", "arguments": '{"city": "Paris"}'}
+        plain = {**grouped, "name": "get__weather"}
+        del plain["namespace"]
+        used = [self.ask([{"role": "user", "content": QUESTION}, call, {"type": "function_call_output", "call_id": "1", "output": "sunny"}],
+                         tools=[group]).usage.input_tokens for call in (grouped, plain)]
+        self.assertEqual(used[0], used[1])
+        # Held to such a call, the answer tells it by both of its names, which tool_choice has, too.
+        empty = {**group, "tools": [{**TOOL, "name": "time", "parameters": {"type": "object", "properties": {}, "additionalProperties": False}}]}
+        try:
+            held = self.ask(QUESTION, tools=[empty], tool_choice={"type": "function", "name": "time", "namespace": "get"})
+            [call] = held.output
+            self.assertEqual((call.name, call.namespace, json.loads(call.arguments)), ("time", "get", {}))
+        except openai.InternalServerError as error:
+            if error.status_code != 501:
+                raise
+        for tools, part in (([group, {**TOOL, "name": "get__time"}], "get__time"), ([{**group, "name": ""}], "tools[0].name"),
+                            ([{**group, "tools": [{"type": "custom", "name": "patch"}]}], "tools[0].tools[0]"),
+                            ([{"type": "namespace", "name": "get"}], "tools[0].tools")):
+            with self.assertRaises(openai.BadRequestError) as raised:
+                self.ask(QUESTION, tools=tools)
+            self.assertIn(part, raised.exception.body["message"])
 
     def test_reasoning_that_is_sent_back_is_in_the_prompt(self):
         def prompt(*items):

@@ -65,7 +65,7 @@ constexpr FieldRow kText[] = {
 constexpr FieldRow kThinking[] = {
     {"type", kHonoured, "thinking"},
     {"thinking", kHonoured, "the assistant's reasoning, where the template writes it"},
-    {"signature", kHarmless, "reasoning is taken from whoever sends it"},
+    {"signature", kHonoured, "the same, of an answer of this server that omitted it; others are of no effect"},
     {"cache_control", kHarmless, kCacheControl},
 };
 
@@ -100,9 +100,27 @@ constexpr FieldRow kTool[] = {
     {"strict", kHonoured, "whether arguments are held to the schema"},
     {"cache_control", kHarmless, kCacheControl},
     {"eager_input_streaming", kHarmless, "arguments are streamed as the model writes them"},
-    {"defer_loading", kRefused, "all tools are described to the model from the beginning"},
+    {"defer_loading", kHonoured, "true: the model is told of it from where a message names it"},
     {"allowed_callers", kRefused, kServerTools, R"([[], ["direct"]])"},
     {"input_examples", kRefused, "give examples in the description", "[[]]"},
+};
+
+constexpr FieldRow kFoundTool[] = {
+    {"type", kHonoured, "tool_reference"},
+    {"tool_name", kHonoured, "of one of the tools, which the model is told of"},
+    {"cache_control", kHarmless, kCacheControl},
+};
+
+constexpr FieldRow kToolChange[] = {
+    {"type", kHonoured, "tool_addition or tool_removal"},
+    {"tool", kHonoured, "which one"},
+    {"cache_control", kHarmless, kCacheControl},
+};
+
+constexpr FieldRow kChangedTool[] = {
+    {"type", kHonoured, "tool_reference, or to add one, tool_definition"},
+    {"name", kHonoured, "of one of the tools, with type tool_reference"},
+    {"definition", kHonoured, "a tool as the field tools has it, with type tool_definition"},
 };
 
 constexpr FieldRow kToolChoice[] = {
@@ -115,7 +133,9 @@ constexpr FieldRow kThinkingOption[] = {
     {"type", kHonoured,
      "enabled: 400 for a model that does not think; disabled; adaptive: enabled where the model has the choice"},
     {"budget_tokens", kHarmless, "reasoning is as long as the model makes it; max_tokens ends it, too"},
-    {"display", kRefused, "reasoning is a part of the answer", R"(["summarized", "full"])"},
+    {"display", kHonoured,
+     "omitted, updates: reasoning is told as a signature alone, which is read where it is sent back; summarized, full: "
+     "all of it is told"},
 };
 
 constexpr FieldRow kOutputConfig[] = {
@@ -168,7 +188,8 @@ std::span<const FieldTable* const> tables() {
         &messages_table(),      &count_table(),    &message_table(),           &system_part_table(),
         &text_table(),          &thinking_table(), &redacted_thinking_table(), &tool_use_table(),
         &tool_result_table(),   &tool_table(),     &tool_choice_table(),       &thinking_option_table(),
-        &output_config_table(), &format_table()};
+        &output_config_table(), &format_table(),   &found_tool_table(),        &tool_change_table(),
+        &changed_tool_table()};
     return all;
 }
 
@@ -228,6 +249,21 @@ const FieldTable& tool_result_table() {
 
 const FieldTable& tool_table() {
     static const FieldTable table("a tool of /v1/messages", {kTool});
+    return table;
+}
+
+const FieldTable& found_tool_table() {
+    static const FieldTable table("a block tool_reference of /v1/messages", {kFoundTool});
+    return table;
+}
+
+const FieldTable& tool_change_table() {
+    static const FieldTable table("a block tool_addition or tool_removal of /v1/messages", {kToolChange});
+    return table;
+}
+
+const FieldTable& changed_tool_table() {
+    static const FieldTable table("the tool of a block tool_addition or tool_removal of /v1/messages", {kChangedTool});
     return table;
 }
 

@@ -18,6 +18,9 @@ const FieldTable& redacted_thinking_table();
 const FieldTable& tool_use_table();
 const FieldTable& tool_result_table();
 const FieldTable& tool_table();
+const FieldTable& found_tool_table();    // a block tool_reference of a tool's result
+const FieldTable& tool_change_table();   // blocks tool_addition and tool_removal
+const FieldTable& changed_tool_table();  // of these
 const FieldTable& tool_choice_table();
 const FieldTable& thinking_option_table();
 const FieldTable& output_config_table();

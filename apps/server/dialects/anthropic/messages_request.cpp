@@ -2,6 +2,7 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/dialects/anthropic/dialect.hpp"
+#include "apps/server/dialects/anthropic/offered_tools.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
@@ -72,7 +73,7 @@ std::string system_text(const Fields& fields) {
     return text;
 }
 
-text::ChatMessage result_of(const json::object& block, const std::string& path) {
+text::ChatMessage result_of(const json::object& block, const std::string& path, OfferedTools& tools) {
     const Fields fields(block, tool_result_table(), path);
     fields.text("type");
     text::ChatMessage message{"tool", {}};
@@ -81,8 +82,13 @@ text::ChatMessage result_of(const json::object& block, const std::string& path) 
     each_block(
         fields, "content", [&](std::string_view given) { message.content = given; },
         [&](const json::object& part, const std::string& where) {
-            if (const std::string_view type = type_of(part, where); type != "text") refuse_type(type, where);
-            append_line(message.content, text_of(part, where, text_table()));
+            const std::string_view type = type_of(part, where);
+            if (type == "tool_reference")
+                append_line(message.content, fmt::format("{} can be called now.", tools.add_found(part, where)));
+            else if (type == "text")
+                append_line(message.content, text_of(part, where, text_table()));
+            else
+                refuse_type(type, where);
         });
     fields.check_read();
     return message;
@@ -111,8 +117,10 @@ void add(std::vector<text::ChatMessage>& messages, text::ChatMessage message) {
 }
 
 // Of a person, with results of tools, which are messages of their own.
-void read_user(const Fields& fields, std::string_view role, std::vector<text::ChatMessage>& messages) {
+void read_user(const Fields& fields, std::string_view role, std::vector<text::ChatMessage>& messages,
+               OfferedTools& tools) {
     text::ChatMessage message{std::string(role), {}};
+    bool changes = false;
     each_block(
         fields, "content", [&](std::string_view given) { message.content = given; },
         [&](const json::object& block, const std::string& path) {
@@ -121,12 +129,17 @@ void read_user(const Fields& fields, std::string_view role, std::vector<text::Ch
                 append_line(message.content, text_of(block, path, text_table()));
             } else if (type == "tool_result" && role == "user") {
                 if (!message.content.empty()) add(messages, std::exchange(message, {std::string(role), {}}));
-                messages.push_back(result_of(block, path));
+                messages.push_back(result_of(block, path, tools));
+            } else if ((type == "tool_addition" || type == "tool_removal") && role == "system") {
+                tools.add_change(block, path);
+                changes = true;
             } else {
                 refuse_type(type, path);
             }
         });
-    if (!message.content.empty() || messages.empty() || messages.back().role != "tool") add(messages, message);
+    // Of messages that say what has become of tools alone nothing is written.
+    if (!message.content.empty() || (!changes && (messages.empty() || messages.back().role != "tool")))
+        add(messages, message);
 }
 
 void read_assistant(const Fields& fields, std::vector<text::ChatMessage>& messages) {
@@ -141,7 +154,11 @@ void read_assistant(const Fields& fields, std::vector<text::ChatMessage>& messag
             } else if (type == "thinking") {
                 const Fields thinking(block, thinking_table(), path);
                 thinking.text("type");
-                message.reasoning += thinking.text("thinking").value_or("");
+                const std::string_view given = thinking.text("thinking").value_or(""),
+                                       signature = thinking.text("signature").value_or("");
+                if (given.empty() && signature.starts_with(kReturnedReasoning))
+                    message.reasoning += signature.substr(kReturnedReasoning.size());
+                message.reasoning += given;
                 thinking.check_read();
             } else if (type == "redacted_thinking") {
                 const Fields redacted(block, redacted_thinking_table(), path);
@@ -156,7 +173,8 @@ void read_assistant(const Fields& fields, std::vector<text::ChatMessage>& messag
     add(messages, std::move(message));
 }
 
-void read_message(const json::object& object, const std::string& path, std::vector<text::ChatMessage>& messages) {
+void read_message(const json::object& object, const std::string& path, std::vector<text::ChatMessage>& messages,
+                  OfferedTools& tools) {
     const Fields fields(object, message_table(), path);
     const auto role = fields.text("role");
     if (!role || (*role != "user" && *role != "assistant" && *role != "system"))
@@ -165,7 +183,7 @@ void read_message(const json::object& object, const std::string& path, std::vect
     if (*role == "assistant")
         read_assistant(fields, messages);
     else
-        read_user(fields, *role, messages);
+        read_user(fields, *role, messages, tools);
     fields.check_read();
 }
 
@@ -191,17 +209,24 @@ void read_tool_choice(const Fields& fields, Conversation& conversation) {
     choose_tools(asked, fields, conversation);
 }
 
-// True: the answer has to have reasoning.
-bool read_thinking(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
+struct Thinking {
+    bool asked = false;    // the answer has to have reasoning
+    bool omitted = false;  // which is told as a signature alone
+};
+
+Thinking read_thinking(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
     const json::object* const given = fields.object("thinking");
-    if (!given) return false;
+    if (!given) return {};
     const Fields thinking(*given, thinking_option_table(), fields.path("thinking"));
     const auto type = thinking.text("type");
     if (!type || (*type != "enabled" && *type != "disabled" && *type != "adaptive"))
         thinking.reject("type", "enabled, disabled or adaptive");
+    const auto display = thinking.text("display");
+    if (display && *display != "omitted" && *display != "updates" && *display != "summarized" && *display != "full")
+        thinking.reject("display", "omitted, updates, summarized or full");
     thinking.check_read();
     if (model.writer->can_think()) options.thinking = *type != "disabled";
-    return *type == "enabled";
+    return {*type == "enabled", display == "omitted" || display == "updates"};
 }
 
 void read_output(const Fields& fields, const ModelText& model, Conversation& conversation) {
@@ -228,7 +253,7 @@ void read_output(const Fields& fields, const ModelText& model, Conversation& con
 
 struct ReadConversation {
     Conversation conversation;
-    bool reasons = false;  // the answer has to have reasoning
+    Thinking thinking = {};
 };
 
 ReadConversation read_conversation(const Fields& fields, const ModelText& model) {
@@ -236,19 +261,20 @@ ReadConversation read_conversation(const Fields& fields, const ModelText& model)
     Conversation& conversation = read.conversation;
     if (std::string system = system_text(fields); !system.empty())
         conversation.messages.push_back({"system", std::move(system)});
+    OfferedTools tools;
     each_message(fields, [&](const json::object& message, const std::string& path) {
-        read_message(message, path, conversation.messages);
+        read_message(message, path, conversation.messages, tools);
     });
-    conversation.options.tools = read_own_tools(fields, tool_table(), "custom", false, "input_schema");
+    conversation.options.tools = tools.read(fields);
     read_tool_choice(fields, conversation);
-    read.reasons = read_thinking(fields, model, conversation.options);
+    read.thinking = read_thinking(fields, model, conversation.options);
     read_output(fields, model, conversation);
     conversation.continued = ends_begun(conversation.messages);
     return read;
 }
 
 void check_thinking(const ReadConversation& asked, const text::ReplySyntax& syntax, const ModelText& model) {
-    if (asked.reasons && !syntax.reasoning)
+    if (asked.thinking.asked && !syntax.reasoning)
         throw ApiError(400,
                        fmt::format("thinking: {} has no reasoning; leave it out, or say \"adaptive\" or \"disabled\"",
                                    model.writer->title()),
@@ -265,6 +291,7 @@ ChatRequest read_messages(std::string_view body, const ModelText& model) {
     read.chat.stops = read_stops(fields);
     if (!fields.has("max_tokens")) fields.reject("max_tokens", "tokens of the answer at most");
     const ReadConversation asked = read_conversation(fields, model);
+    read.chat.hides_reasoning = asked.thinking.omitted;
     fields.check_read();
     write_prompt(read, asked.conversation, model);
     check_thinking(asked, read.chat.syntax, model);

@@ -35,6 +35,10 @@ void MessagesResponder::write_usage(text::JsonWriter& json) const {
     json.member("output_tokens", usage_.new_tokens).end_object();
 }
 
+std::string MessagesResponder::signature(const std::string& reasoning) const {
+    return chat().hides_reasoning ? std::string(kReturnedReasoning) + reasoning : std::string();
+}
+
 void MessagesResponder::send_opening() {
     std::string out;
     text::JsonWriter json(out);
@@ -73,14 +77,14 @@ void MessagesResponder::enter(text::ReplyKind kind, const Call* call) {
 
 void MessagesResponder::leave() {
     if (!block_) return;
-    // Clients look for it at the end of reasoning; nothing is signed.
     if (block_ == text::ReplyKind::kReasoning) {
-        std::string signature;
-        text::JsonWriter signed_json(signature);
-        signed_json.begin_object().member("type", "content_block_delta").member("index", blocks_);
-        signed_json.key("delta").begin_object().member("type", "signature_delta").member("signature", "");
-        signed_json.end_object().end_object();
-        send(signature, "content_block_delta");
+        std::string out;
+        text::JsonWriter json(out);
+        json.begin_object().member("type", "content_block_delta").member("index", blocks_);
+        json.key("delta").begin_object().member("type", "signature_delta").member("signature", signature(hidden_));
+        json.end_object().end_object();
+        hidden_.clear();
+        send(out, "content_block_delta");
     }
     block_.reset();
     std::string out;
@@ -94,6 +98,10 @@ void MessagesResponder::send_part(size_t index, const text::ReplyEvent& event, s
     if (event.kind == kToolCall) return enter(kToolArguments, &choice(index).calls.back());
     if (event.kind != kToolArguments) enter(event.kind, nullptr);
     if (event.text.empty()) return;
+    if (event.kind == kReasoning && chat().hides_reasoning) {
+        hidden_ += event.text;
+        return;
+    }
     std::string out;
     text::JsonWriter json(out);
     json.begin_object().member("type", "content_block_delta").member("index", blocks_).key("delta").begin_object();
@@ -135,8 +143,9 @@ std::string MessagesResponder::whole() {
     write_head(json);
     json.begin_list();
     if (!told.reasoning.empty()) {
-        json.begin_object().member("type", "thinking").member("thinking", told.reasoning).member("signature", "");
-        json.end_object();
+        json.begin_object().member("type", "thinking");
+        json.member("thinking", chat().hides_reasoning ? std::string() : told.reasoning);
+        json.member("signature", signature(told.reasoning)).end_object();
     }
     if (!told.content.empty() || (told.calls.empty() && told.reasoning.empty()))
         json.begin_object().member("type", "text").member("text", told.content).end_object();

@@ -28,6 +28,8 @@ class MessagesResponder final : public ChatResponder {
     // What a message begins with; its content follows.
     void write_head(text::JsonWriter& json) const;
     void write_stop(text::JsonWriter& json, const Choice& choice) const;
+    // Of all reasoning, where it is told as that alone; clients look for one in any case.
+    std::string signature(const std::string& reasoning) const;
     void write_usage(text::JsonWriter& json) const;
     // Ends the block that was begun, if it is another, and begins one of this kind.
     void enter(text::ReplyKind kind, const Call* call);
@@ -35,6 +37,7 @@ class MessagesResponder final : public ChatResponder {
 
     // Of a stream: the block that was begun, and how many were before.
     std::optional<text::ReplyKind> block_;
+    std::string hidden_;  // reasoning of the block, where it is told as a signature
     size_t blocks_ = 0;
 };
 

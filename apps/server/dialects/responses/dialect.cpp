@@ -66,7 +66,7 @@ constexpr FieldRow kCall[] = {
     {"arguments", kHonoured, "JSON as a text"},
     {"id", kHarmless, kBookkeeping},
     {"status", kHarmless, kBookkeeping},
-    {"namespace", kRefused, "functions have names alone"},
+    {"namespace", kHonoured, "of the function, where it is of one"},
 };
 
 constexpr FieldRow kCallOutput[] = {
@@ -110,9 +110,17 @@ constexpr FieldRow kTool[] = {
     {"output_schema", kHarmless, "results are taken as they are sent"},
 };
 
+constexpr FieldRow kNamespace[] = {
+    {"type", kHonoured, "namespace"},
+    {"name", kHonoured, "what the names of its functions begin with for the model, before two underscores"},
+    {"description", kHonoured, "a text, which stands before those of its functions"},
+    {"tools", kHonoured, "functions"},
+};
+
 constexpr FieldRow kNamedTool[] = {
     {"type", kHonoured, "function"},
     {"name", kHonoured, "of one of the tools"},
+    {"namespace", kHonoured, "its namespace, where it is of one"},
 };
 
 constexpr FieldRow kAllowedTools[] = {
@@ -143,9 +151,9 @@ constexpr FieldRow kFormat[] = {
 
 std::span<const FieldTable* const> tables() {
     static const FieldTable* const all[] = {
-        &responses_table(), &message_table(),        &call_table(),  &call_output_table(), &reasoning_item_table(),
-        &part_table(),      &reasoning_part_table(), &tool_table(),  &named_tool_table(),  &allowed_tools_table(),
-        &reasoning_table(), &text_table(),           &format_table()};
+        &responses_table(), &message_table(),        &call_table(),   &call_output_table(), &reasoning_item_table(),
+        &part_table(),      &reasoning_part_table(), &tool_table(),   &named_tool_table(),  &allowed_tools_table(),
+        &reasoning_table(), &text_table(),           &format_table(), &namespace_table()};
     return all;
 }
 
@@ -196,6 +204,11 @@ const FieldTable& reasoning_part_table() {
 
 const FieldTable& tool_table() {
     static const FieldTable table("a tool of /v1/responses", {kTool});
+    return table;
+}
+
+const FieldTable& namespace_table() {
+    static const FieldTable table("a tool of type namespace of /v1/responses", {kNamespace});
     return table;
 }
 

@@ -16,6 +16,7 @@ const FieldTable& reasoning_item_table();
 const FieldTable& part_table();            // of a message's content, and of a call's output
 const FieldTable& reasoning_part_table();  // of an item reasoning
 const FieldTable& tool_table();
+const FieldTable& namespace_table();      // a tool that is a group of others
 const FieldTable& named_tool_table();     // of tool_choice
 const FieldTable& allowed_tools_table();  // likewise
 const FieldTable& reasoning_table();

@@ -3,6 +3,7 @@
 #include "apps/server/api_error.hpp"
 #include "apps/server/conversation.hpp"
 #include "apps/server/dialects/responses/dialect.hpp"
+#include "apps/server/dialects/responses/grouped_tools.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -106,13 +107,14 @@ class Messages {
         item.text("type");
         const auto id = item.text("call_id"), name = item.text("name"), arguments = item.text("arguments");
         if (!name) item.reject("name", "the name of a function");
+        std::string whole = whole_name(item.text("namespace").value_or(""), *name);
         item.check_read();
         text::ChatMessage& message = assistant();
         if (message.tool_calls.size() >= kMaximumCalls)
             throw ApiError(400, fmt::format("{}: more than {} calls that follow each other", path, kMaximumCalls),
                            path);
         message.tool_calls.push_back(
-            {std::string(id.value_or("")), std::string(*name), std::string(arguments.value_or("{}"))});
+            {std::string(id.value_or("")), std::move(whole), std::string(arguments.value_or("{}"))});
     }
 
     void add_output(const json::object& object, const std::string& path) {

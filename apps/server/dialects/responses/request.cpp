@@ -2,6 +2,7 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/dialects/responses/dialect.hpp"
+#include "apps/server/dialects/responses/grouped_tools.hpp"
 #include "apps/server/dialects/responses/input_items.hpp"
 #include "core/text/json_writer.hpp"
 
@@ -23,8 +24,9 @@ std::string named_function(const json::object& object, const std::string& path) 
     if (fields.text("type") != "function") fields.reject("type", "function");
     const auto name = fields.text("name");
     if (!name) fields.reject("name", "the name of a function");
+    std::string whole = whole_name(fields.text("namespace").value_or(""), *name);
     fields.check_read();
-    return std::string(*name);
+    return whole;
 }
 
 // "auto", "none", "required", a function, or {"type": "allowed_tools", "mode": "required", "tools": [...]}.
@@ -135,7 +137,9 @@ ChatRequest read_response(std::string_view body, const ModelText& model) {
     read.delivery.dialect = &kResponses;
     Conversation conversation{begin_conversation(model)};
     conversation.messages = read_input(fields, fields.text("instructions").value_or(""));
-    conversation.options.tools = read_own_tools(fields, tool_table(), "function", true, "parameters");
+    GroupedTools tools = read_tools(fields);
+    conversation.options.tools = std::move(tools.tools);
+    read.chat.grouped = std::move(tools.names);
     ToolChoice choice = choice_of(fields);
     choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
     choose_tools(choice, fields, conversation);

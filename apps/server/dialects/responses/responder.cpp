@@ -1,7 +1,6 @@
 #include "apps/server/dialects/responses/responder.hpp"
 
-#include "apps/server/dialects/responses/input_items.hpp"
-
+#include <algorithm>
 #include <utility>
 
 namespace tessera::server::responses {
@@ -82,11 +81,20 @@ void ResponsesResponder::write_part(text::JsonWriter& json, const Item& item) co
     json.end_object();
 }
 
+void ResponsesResponder::write_name(text::JsonWriter& json, const std::string& whole) const {
+    const auto grouped = std::ranges::find(chat().grouped, whole, &GroupedName::whole);
+    if (grouped == chat().grouped.end())
+        json.member("name", whole);
+    else
+        json.member("name", grouped->name).member("namespace", grouped->group);
+}
+
 void ResponsesResponder::write_item(text::JsonWriter& json, const Item& item, std::string_view status) const {
     const bool begun = status == kInProgress;
     json.begin_object().member("id", item.id).member("status", status);
     if (item.kind == text::ReplyKind::kToolArguments) {
-        json.member("type", "function_call").member("call_id", item.call_id).member("name", item.name);
+        json.member("type", "function_call").member("call_id", item.call_id);
+        write_name(json, item.name);
         json.member("arguments", begun ? std::string_view() : std::string_view(item.text)).end_object();
         return;
     }
@@ -139,7 +147,8 @@ void ResponsesResponder::leave(std::string_view status) {
     if (item.kind == text::ReplyKind::kToolArguments) {
         send_event("response.function_call_arguments.done", [&](text::JsonWriter& json) {
             place(json);
-            json.member("name", item.name).member("arguments", item.text);
+            write_name(json, item.name);
+            json.member("arguments", item.text);
         });
     } else {
         const bool reasoning = item.kind == text::ReplyKind::kReasoning;

@@ -49,6 +49,8 @@ class ResponsesResponder final : public ChatResponder {
     void enter(Item item);
     void leave(std::string_view status);
     void write_item(text::JsonWriter& json, const Item& item, std::string_view status) const;
+    // Of a function, by the name that the model knows it by.
+    void write_name(text::JsonWriter& json, const std::string& whole) const;
     void write_part(text::JsonWriter& json, const Item& item) const;
     // The response without an answer, in the making or failed; and with all of it.
     void write_unfinished(text::JsonWriter& json, std::string_view status, const ApiError* error) const;
