@@ -1,10 +1,10 @@
 #include "core/session/kept/page_store.hpp"
 
 #include "core/base/error.hpp"
-#include "core/session/kept/page_writer.hpp"
 #include "tests/captured_log.hpp"
 #include "tests/temporary_folder.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -338,26 +338,41 @@ TEST_F(PageStoreTest, AFolderThatVanishesCostsAWarning) {
     EXPECT_THAT(log.text(), HasSubstr("are not kept for now"));
 }
 
-TEST_F(PageStoreTest, TheWriterWritesInOrder) {
-    const auto store = open();
-    std::vector<PathId> paths;
+TEST_F(PageStoreTest, PagesThatFollowThemselvesAreDropped) {
+    fs::path page;
     {
-        PageWriter writer(*store, 3 * kBytes);
-        PathId parent = store->root("");
-        for (int32_t i = 0; i < 20; ++i) {
-            while (!writer.wait_for_room(kBytes, std::chrono::milliseconds(100))) {
-            }
-            PageWriter::Page page{parent, page_of(i), 0, writer.buffer()};
-            page.bytes = bytes_of(kBytes, static_cast<unsigned>(i));
-            paths.push_back(parent = path_after(parent, page.tokens));
-            writer.push(std::move(page));
-        }
-        while (!writer.wait_until_written(std::chrono::milliseconds(100))) {
-        }
-        EXPECT_EQ(writer.waiting(), 0u);
+        const auto store = open();
+        write_path(*store, 2);
+        page = page_files().at(0);
     }
-    EXPECT_EQ(store->status().written_pages, 20u);
-    EXPECT_TRUE(read(*store, paths[18], page_of(19), 19));
+    // A ring of one, one of two, and a page behind it.
+    const std::string a(32, 'a'), b(32, 'b'), c(32, 'c'), d(32, 'd');
+    for (const std::string& name : {a + "-" + a + "-0", b + "-" + c + "-0", c + "-" + b + "-0", d + "-" + c + "-0"})
+        fs::copy_file(page, page.parent_path() / name);
+    CapturedLog log;
+    const auto store = open();
+    EXPECT_EQ(store->status().pages, 2u);
+    EXPECT_EQ(store->status().damaged_pages, 4u);
+    EXPECT_EQ(page_files().size(), 2u);
+    EXPECT_THAT(log.text(), HasSubstr("a page that follows itself"));
+}
+
+// Nanoseconds since 1970 of such a time are no number of 64 bits.
+TEST_F(PageStoreTest, TimesAfter2262AreInOrder) {
+    constexpr uint64_t kFile = kRecordBytes + kBytes;
+    std::vector<PathId> first, second;
+    {
+        const auto store = open();
+        first = write_path(*store, 1, 0), second = write_path(*store, 1, 100);
+    }
+    for (const fs::path& file : page_files()) {
+        const bool is_first = file.filename().string().starts_with(path_text(first[0]));
+        const timespec times[2] = {{0, UTIME_OMIT}, {is_first ? 12'000'000'000 : 1'700'000'000, 0}};
+        ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
+    }
+    const auto store = open(2 * kFile - 1);
+    EXPECT_TRUE(store->has(first[0], 0));
+    EXPECT_FALSE(store->has(second[0], 0));
 }
 
 TEST(PageIdentity, SaysWhatDiffers) {

@@ -61,7 +61,12 @@ HttpResponse move_slot(const EndpointContext& context, const HttpRequest& reques
     text::JsonWriter json(out);
     json.begin_object().member("id_slot", slot);
     if (action == SlotAction::kErase) {
-        json.member("n_erased", session::erase_slot(*model.service, space, slot)).end_object();
+        try {
+            json.member("n_erased", session::erase_slot(*model.service, space, slot)).end_object();
+        } catch (const Error& error) {
+            if (error.code() != TSR_IO_ERROR) throw;
+            throw ApiError(500, fmt::format("Unable to erase slot: {}", error.what()), {}, "not_erased");
+        }
         return json_response(std::move(out));
     }
     const std::string name = read_slot_file(request.body);

@@ -13,7 +13,6 @@ constexpr uint64_t kHeldBytes = 64 << 20;   // copied and not written yet
 constexpr uint64_t kReadAtOnce = 32 << 20;  // bytes of pages, by the engine's workers
 constexpr double kLoadSeconds = 0.1;
 constexpr std::chrono::milliseconds kPause(50);  // until it is asked again whether to go on
-constexpr std::chrono::seconds kForgetting(2);   // that what is being written is waited for
 constexpr double kByteSeconds = 1e-9;            // of reading, until it has been measured
 constexpr double kRetry = 0.9;                   // where reading seems slower than computing it is tried again later
 
@@ -24,11 +23,7 @@ std::span<const Token> tokens_of(std::span<const Token> tokens, size_t page) {
 }  // namespace
 
 PageKeeper::PageKeeper(Engine& engine, PrefixTree& tree, std::shared_ptr<PageStore> store)
-    : engine_(engine),
-      tree_(tree),
-      store_(std::move(store)),
-      writer_(*store_, kHeldBytes),
-      byte_seconds_(kByteSeconds) {
+    : engine_(engine), tree_(tree), store_(std::move(store)), writer_(store_, kHeldBytes), byte_seconds_(kByteSeconds) {
     tree_.watch(this);
 }
 
@@ -228,6 +223,7 @@ PageKeeper::Left PageKeeper::write(double seconds) {
         const Node& parent = *node->parent();
         PageWriter::Page page;
         page.parent = parent.is_root() ? store_->root(parent.space()) : paths_.at(&parent);
+        page.path = paths_.at(node);
         page.tokens.assign(node->tokens().begin(), node->tokens().end());
         page.group = group;
         page.bytes = writer_.buffer();
@@ -271,16 +267,24 @@ uint64_t PageKeeper::finish(const std::function<bool()>& go_on) {
     }
     while (go_on() && !writer_.wait_until_written(kPause)) {
     }
-    store_->keep_times(go_on);
+    if (go_on()) writer_.keep_times();
+    while (go_on() && !writer_.wait_until_written(kPause)) {
+    }
     return waiting_.size() + writer_.waiting();
 }
 
-void PageKeeper::forget(const std::string& space, std::span<const Token> tokens) {
-    writer_.wait_until_written(kForgetting);
-    const std::vector<Place> own = places(space, tokens);
-    for (size_t i = own.size(); i-- > 0 && !own[i].node;) {
-        if (!store_->forget(own[i].path)) return;
+std::shared_future<void> PageKeeper::forget(const std::string& space, std::span<const Token> tokens) {
+    const Node* at = &tree_.root(space);
+    PathId path = store_->root(space);
+    std::vector<PathId> paths;  // behind the last that the tree has
+    for (size_t page = 0; (page + 1) * TSR_PAGE_TOKENS <= tokens.size(); ++page) {
+        const std::span<const Token> own = tokens_of(tokens, page);
+        at = at ? PrefixTree::child(*at, own) : nullptr;
+        path = path_after(path, own);
+        if (!at) paths.push_back(path);
     }
+    std::ranges::reverse(paths);
+    return writer_.forget(std::move(paths));
 }
 
 KeptStatus PageKeeper::status() const {

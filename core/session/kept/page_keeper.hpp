@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -53,8 +54,9 @@ class PageKeeper final : public PrefixTree::Watcher {
     // Writes all that there is, as long as `go_on` says so. Returns how many pages are left.
     uint64_t finish(const std::function<bool()>& go_on);
 
-    // Removes the files of the text's pages, from the last one on, up to one that the tree has, or that others follow.
-    void forget(const std::string& space, std::span<const Token> tokens);
+    // Forgets the files of the text's pages, from the last one on, up to one that the tree has, or that others follow.
+    // None is found or written from now on; ready when they have been removed, as of PageWriter::forget.
+    std::shared_future<void> forget(const std::string& space, std::span<const Token> tokens);
 
     KeptStatus status() const;
 

@@ -48,8 +48,8 @@ std::optional<PageName> parse_file_name(std::string_view name) {
     return PageName{*path, *parent, static_cast<uint32_t>(group - '0')};
 }
 
-int64_t time_of(const struct stat& info) {
-    return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+std::pair<int64_t, int64_t> time_of(const struct stat& info) {
+    return {info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
 }
 
 // A regular file that is this user's.
@@ -137,8 +137,9 @@ PageStore::PageStore(const std::filesystem::path& folder, uint64_t limit_bytes, 
     read_secret();
     list_own();
     list_others(identity, notes);
-    const std::scoped_lock lock(mutex_);
-    make_room(0);
+    std::vector<std::string> files;
+    make_room(0, files);
+    remove(files);
 }
 
 PageStore::~PageStore() = default;
@@ -193,7 +194,7 @@ void PageStore::read_secret() {
 // Pages whose size says that they are not whole are damaged. What is not a page is left alone.
 void PageStore::list_own() {
     struct Listed {
-        int64_t time;
+        std::pair<int64_t, int64_t> time;
         PageName name;
     };
     std::vector<Listed> listed;
@@ -218,7 +219,38 @@ void PageStore::list_own() {
     });
     std::ranges::stable_sort(listed, {}, &Listed::time);
     for (const auto& [time, name] : listed) add(name.path, name.parent, name.group);
+    drop_rings();
     for (auto& [path, entry] : entries_) entry.touched = false;
+}
+
+// Pages that follow themselves, at once or over others, which names alone can say: nobody could find them, and none of
+// them would ever be the last.
+void PageStore::drop_rings() {
+    std::multimap<PathId, PathId> following;
+    std::vector<PathId> found;
+    for (const auto& [path, entry] : entries_) {
+        following.emplace(entry.parent, path);
+        if (!entries_.contains(entry.parent)) found.push_back(path);
+    }
+    std::set<PathId> reached(found.begin(), found.end());
+    while (!found.empty()) {
+        const auto [begin, end] = following.equal_range(std::exchange(found.back(), {}));
+        found.pop_back();
+        for (auto at = begin; at != end; ++at) {
+            if (reached.insert(at->second).second) found.push_back(at->second);
+        }
+    }
+    std::vector<PathId> rings;
+    for (const auto& [path, entry] : entries_) {
+        if (!reached.contains(path)) rings.push_back(path);
+    }
+    std::vector<std::string> files;
+    for (const PathId& path : rings) {
+        log().warn("{}: a page that follows itself, dropped as damaged", (path_ / path_text(path)).string());
+        drop_all(path, files);
+    }
+    status_.damaged_pages += files.size();
+    remove(files);
 }
 
 void PageStore::list_others(const PageIdentity& identity, std::vector<std::string>& notes) {
@@ -329,38 +361,46 @@ PathId PageStore::root(std::string_view space) {
 }
 
 // So that so many bytes more are within the limit: pages of other identities go first.
-bool PageStore::make_room(uint64_t bytes, const PathId& own, const PathId& before) {
+bool PageStore::make_room(uint64_t bytes, std::vector<std::string>& files, const PathId& own, const PathId& before) {
+    const size_t kept = files.size();
     while (status_.bytes + other_bytes_ + bytes > limit_ && !others_.empty()) {
         const OtherFile other = *others_.begin();
         others_.erase(others_.begin());
         other_bytes_ -= other.bytes;
-        unlinkat(whole_.get(), other.name.c_str(), 0);
-        ++status_.forgotten_pages;
+        files.push_back(other.name);
     }
-    while (status_.bytes + other_bytes_ + bytes > limit_) {
+    bool some = true;
+    while (status_.bytes + other_bytes_ + bytes > limit_ && some) {
         const auto oldest = std::ranges::find_if(
             leaves_, [&](const auto& leaf) { return leaf.second != own && leaf.second != before; });
-        if (oldest == leaves_.end()) return false;
-        remove_files(PathId(oldest->second));
+        some = oldest != leaves_.end();
+        if (some) drop_all(PathId(oldest->second), files);
     }
-    return true;
+    status_.forgotten_pages += files.size() - kept;
+    return some;
 }
 
-void PageStore::remove_files(const PathId& path) {
+void PageStore::drop_all(const PathId& path, std::vector<std::string>& files) {
     const Entry entry = entries_.at(path);
     for (uint32_t group = 0; group < entry.groups.size(); ++group) {
         if (!entry.groups[group]) continue;
-        unlinkat(folder_.get(), file_name(path, entry.parent, group).c_str(), 0);
+        files.push_back(own_ + "/" + file_name(path, entry.parent, group));
         drop(path, group);
-        ++status_.forgotten_pages;
     }
 }
 
-bool PageStore::forget(const PathId& path) {
+bool PageStore::forget(const PathId& path, std::vector<std::string>& files) {
     const std::scoped_lock lock(mutex_);
     if (!is_leaf(path)) return false;
-    if (entries_.contains(path)) remove_files(path);
+    if (!entries_.contains(path)) return true;
+    const size_t kept = files.size();
+    drop_all(path, files);
+    status_.forgotten_pages += files.size() - kept;
     return true;
+}
+
+void PageStore::remove(std::span<const std::string> files) {
+    for (const std::string& file : files) unlinkat(whole_.get(), file.c_str(), 0);
 }
 
 void PageStore::failed(std::string_view what) {
@@ -441,6 +481,7 @@ bool PageStore::read(const PathId& parent, std::span<const int32_t> tokens, uint
     const std::string name = file_name(path, parent, group);
     std::string why;
     const Found found = read_file(name, expected, out, why);
+    if (found == Found::kDamaged) unlinkat(folder_.get(), name.c_str(), 0);
     const std::scoped_lock lock(mutex_);
     if (found == Found::kWhole) {
         ++status_.read_pages;
@@ -451,7 +492,6 @@ bool PageStore::read(const PathId& parent, std::span<const int32_t> tokens, uint
     drop(path, group);
     if (found == Found::kDamaged) {
         log().warn("{}: dropped as damaged: {}", (path_ / name).string(), why);
-        unlinkat(folder_.get(), name.c_str(), 0);
         ++status_.damaged_pages;
     } else if (found == Found::kFailed) {
         log().warn("{}: it could not be read: {}", (path_ / name).string(), why);
@@ -465,11 +505,15 @@ bool PageStore::write(const PathId& parent, std::span<const int32_t> tokens, uin
     PageRecord record = record_of(identity_, parent, tokens, group, page_bytes(group));
     const PathId path = record.path();
     if (bytes.size() != record.bytes) fail(TSR_INTERNAL, "a page of {} bytes, not {}", record.bytes, bytes.size());
+    std::vector<std::string> files;
+    bool room = false;
     {
         const std::scoped_lock lock(mutex_);
         if (!roots_.contains(parent) && !entries_.contains(parent)) return false;  // nobody could find it
-        if (!make_room(file_bytes(group), path, parent)) return false;
+        room = make_room(file_bytes(group), files, path, parent);
     }
+    remove(files);
+    if (!room) return false;
     record.checksum = checksum_of(bytes);
     try {
         write_file(file_name(path, parent, group), write_record(record), bytes);

@@ -39,13 +39,14 @@ struct PageStoreStatus {
 //
 // Above the limit the page that was used longest ago goes first, of those that no other follows. Of a text that alone
 // exceeds it the beginning stays. Others' identities count, too. Any thread; one process at a time for each identity.
+// has(), touch(), forget() and status() never wait for the disk.
 class PageStore {
   public:
     // `page_bytes`: of a page of each group. `notes` gets a line for each other identity, and why its pages are not
     // used. Throws Error that says why the folder cannot be used.
     PageStore(const std::filesystem::path& folder, uint64_t limit_bytes, const PageIdentity& identity,
               std::vector<uint64_t> page_bytes, std::vector<std::string>& notes);
-    ~PageStore();
+    virtual ~PageStore();
     PageStore(const PageStore&) = delete;
     PageStore& operator=(const PageStore&) = delete;
 
@@ -59,10 +60,12 @@ class PageStore {
     bool read(const PathId& parent, std::span<const int32_t> tokens, uint32_t group, std::span<std::byte> out);
     // `tokens`: of a whole page. False: the page before it is not there, or would have to go to make room; or writing
     // failed, which is logged for the first of several times, and nothing is tried for half a minute (waits()).
-    bool write(const PathId& parent, std::span<const int32_t> tokens, uint32_t group, std::span<const std::byte> bytes);
+    virtual bool write(const PathId& parent, std::span<const int32_t> tokens, uint32_t group,
+                       std::span<const std::byte> bytes);
     bool waits() const;
-    // Removes the files of a page. False: pages that follow it are there.
-    bool forget(const PathId& path);
+    // Forgets that a page is there and adds its files, which are for remove(). False: pages that follow it are there.
+    bool forget(const PathId& path, std::vector<std::string>& files);
+    void remove(std::span<const std::string> files);
     // Counts as use of the pages of a path, the last one first.
     void touch(std::span<const PathId> path);
     // Keeps for later processes when pages were used, as long as `go_on` says so.
@@ -95,8 +98,8 @@ class PageStore {
     using Entries = std::map<PathId, Entry>;
     // A file of another identity, and when it was used.
     struct OtherFile {
-        int64_t time;
-        std::string name;  // in the whole folder
+        std::pair<int64_t, int64_t> time;  // seconds and nanoseconds
+        std::string name;                  // in the whole folder
         uint64_t bytes;
         auto operator<=>(const OtherFile&) const = default;
     };
@@ -104,6 +107,7 @@ class PageStore {
     void open_folder(const std::filesystem::path& folder, const PageIdentity& identity);
     void read_secret();
     void list_own();
+    void drop_rings();
     void list_others(const PageIdentity& identity, std::vector<std::string>& notes);
     void list_other(const std::string& name, const PageIdentity& identity, std::vector<std::string>& notes);
     uint64_t file_bytes(uint32_t group) const { return kRecordBytes + page_bytes_[group]; }
@@ -115,9 +119,10 @@ class PageStore {
     void drop(const PathId& path, uint32_t group);
     void use(Entries::iterator at);
     bool is_leaf(const PathId& path) const { return !children_.contains(path); }
-    // False: there is not so much but for these pages, the one that is to be written and the one before it.
-    bool make_room(uint64_t bytes, const PathId& own = {}, const PathId& before = {});
-    void remove_files(const PathId& path);
+    // False: there is not so much but for these pages, the one that is to be written and the one before it. Adds the
+    // files of what goes, which are for remove().
+    bool make_room(uint64_t bytes, std::vector<std::string>& files, const PathId& own = {}, const PathId& before = {});
+    void drop_all(const PathId& path, std::vector<std::string>& files);
     void failed(std::string_view what);
 
     std::filesystem::path path_;  // of the identity's folder

@@ -2,79 +2,186 @@
 
 #include "core/base/log.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
 #include <exception>
+#include <list>
+#include <mutex>
+#include <string>
 #include <utility>
 
 namespace tessera::session {
+namespace {
 
-PageWriter::PageWriter(PageStore& store, uint64_t held_bytes)
-    : store_(store), held_bytes_(held_bytes), thread_([this] { run(); }) {}
+// At the end, for what is being done: a page takes far less.
+constexpr std::chrono::seconds kEnd(2);
+
+}  // namespace
+
+struct PageWriter::State {
+    // One of these: a page to be written, files to be removed, or times to be kept.
+    struct Job {
+        Page page;
+        bool writes = false, keeps_times = false;
+        std::vector<PathId> paths;       // to be forgotten, should one have been written meanwhile
+        std::vector<std::string> files;  // to be removed
+        std::promise<void> done;
+    };
+
+    State(std::shared_ptr<PageStore> kept, uint64_t bytes) : store(std::move(kept)), held_bytes(bytes) {}
+
+    bool room(uint64_t bytes) const { return waiting_bytes == 0 || waiting_bytes + bytes <= held_bytes; }
+    // Of one that waits no longer.
+    void give_back(std::vector<std::byte>& bytes) noexcept {
+        waiting_bytes -= bytes.size();
+        --waiting_pages;
+        // As many as are in use at once; idle ones go.
+        if (waiting_pages > 0 || buffers.size() < 2) {
+            try {
+                buffers.push_back(std::move(bytes));
+            } catch (const std::bad_alloc&) {
+                // The next page has memory of its own.
+            }
+        }
+        if (waiting_pages == 0 && buffers.size() > 2) buffers.resize(2);
+    }
+    void work(Job& job);
+
+    const std::shared_ptr<PageStore> store;
+    const uint64_t held_bytes;
+    std::mutex mutex;
+    std::condition_variable given, written;
+    std::list<Job> jobs;  // the first is being done
+    uint64_t waiting_bytes = 0, waiting_pages = 0;
+    std::vector<std::vector<std::byte>> buffers;
+    std::atomic<bool> stopping{false};
+    bool ended = false;
+};
+
+PageWriter::PageWriter(std::shared_ptr<PageStore> store, uint64_t held_bytes)
+    : state_(std::make_shared<State>(std::move(store), held_bytes)), thread_([state = state_] { run(*state); }) {}
 
 PageWriter::~PageWriter() {
-    {
-        const std::scoped_lock lock(mutex_);
-        stopping_ = true;
+    std::unique_lock lock(state_->mutex);
+    state_->stopping = true;
+    state_->given.notify_one();
+    const bool ended = state_->written.wait_for(lock, kEnd, [&] { return state_->ended; });
+    lock.unlock();
+    if (ended) {
+        thread_.join();
+        return;
     }
-    given_.notify_one();
-    thread_.join();
+    log().warn("a page of the cache is still being written: the disk does not answer");
+    thread_.detach();
 }
 
 bool PageWriter::has_room(uint64_t bytes) const {
-    const std::scoped_lock lock(mutex_);
-    return room(bytes);
+    const std::scoped_lock lock(state_->mutex);
+    return state_->room(bytes);
 }
 
 std::vector<std::byte> PageWriter::buffer() {
-    const std::scoped_lock lock(mutex_);
-    if (buffers_.empty()) return {};
-    std::vector<std::byte> buffer = std::move(buffers_.back());
-    buffers_.pop_back();
+    const std::scoped_lock lock(state_->mutex);
+    if (state_->buffers.empty()) return {};
+    std::vector<std::byte> buffer = std::move(state_->buffers.back());
+    state_->buffers.pop_back();
     return buffer;
 }
 
 void PageWriter::push(Page page) {
-    const std::scoped_lock lock(mutex_);
-    waiting_bytes_ += page.bytes.size();
-    pages_.push_back(std::move(page));
-    given_.notify_one();
+    const std::scoped_lock lock(state_->mutex);
+    const uint64_t bytes = page.bytes.size();
+    State::Job& job = state_->jobs.emplace_back();
+    job.page = std::move(page);
+    job.writes = true;
+    state_->waiting_bytes += bytes;
+    ++state_->waiting_pages;
+    state_->given.notify_one();
+}
+
+std::shared_future<void> PageWriter::forget(std::vector<PathId> paths) {
+    const std::scoped_lock lock(state_->mutex);
+    std::list<State::Job>& jobs = state_->jobs;
+    const auto behind_first = [&] { return jobs.empty() ? jobs.end() : std::next(jobs.begin()); };
+    State::Job job;
+    for (const PathId& path : paths) {
+        // The pages of the text that follow this one are no longer there, but for one that is being written.
+        const bool followed = std::ranges::any_of(jobs, [&](const State::Job& other) {
+            return other.writes && other.page.parent == path &&
+                   std::ranges::find(job.paths, other.page.path) == job.paths.end();
+        });
+        if (followed || !state_->store->forget(path, job.files)) break;
+        job.paths.push_back(path);
+        for (auto at = behind_first(); at != jobs.end();) {
+            const bool is_it = at->writes && at->page.path == path;
+            if (is_it) state_->give_back(at->page.bytes);
+            at = is_it ? jobs.erase(at) : std::next(at);
+        }
+    }
+    std::shared_future<void> done = job.done.get_future();
+    // Before pages that wait: of those that were given after them some may be the same again.
+    jobs.insert(behind_first(), std::move(job));
+    state_->given.notify_one();
+    return done;
+}
+
+void PageWriter::keep_times() {
+    const std::scoped_lock lock(state_->mutex);
+    state_->jobs.emplace_back().keeps_times = true;
+    state_->given.notify_one();
 }
 
 bool PageWriter::wait_for_room(uint64_t bytes, std::chrono::milliseconds time) {
-    std::unique_lock lock(mutex_);
-    return written_.wait_for(lock, time, [&] { return room(bytes); });
+    std::unique_lock lock(state_->mutex);
+    return state_->written.wait_for(lock, time, [&] { return state_->room(bytes); });
 }
 
 bool PageWriter::wait_until_written(std::chrono::milliseconds time) {
-    std::unique_lock lock(mutex_);
-    return written_.wait_for(lock, time, [&] { return pages_.empty(); });
+    std::unique_lock lock(state_->mutex);
+    return state_->written.wait_for(lock, time, [&] { return state_->jobs.empty(); });
 }
 
 uint64_t PageWriter::waiting() const {
-    const std::scoped_lock lock(mutex_);
-    return pages_.size();
+    const std::scoped_lock lock(state_->mutex);
+    return state_->waiting_pages;
 }
 
-void PageWriter::run() {
-    std::unique_lock lock(mutex_);
+void PageWriter::State::work(Job& job) {
+    if (job.writes) {
+        // What has been refused once takes no time again; the store says when it is worth a try.
+        const Page& page = job.page;
+        if (!store->waits()) store->write(page.parent, page.tokens, page.group, page.bytes);
+    } else if (job.keeps_times) {
+        store->keep_times([&] { return !stopping; });
+    } else {
+        for (const PathId& path : job.paths) {
+            if (!store->forget(path, job.files)) break;
+        }
+        store->remove(job.files);
+        job.done.set_value();
+    }
+}
+
+void PageWriter::run(State& state) {
+    std::unique_lock lock(state.mutex);
     for (;;) {
-        given_.wait(lock, [&] { return stopping_ || !pages_.empty(); });
-        if (stopping_) return;
-        const Page& page = pages_.front();  // stays where it is while others are added
+        state.given.wait(lock, [&] { return state.stopping || !state.jobs.empty(); });
+        if (state.stopping) break;
+        State::Job& job = state.jobs.front();  // stays where it is while others are added
         lock.unlock();
         try {
-            // What has been refused once takes no time again; the store says when it is worth a try.
-            if (!store_.waits()) store_.write(page.parent, page.tokens, page.group, page.bytes);
+            state.work(job);
         } catch (const std::exception& error) {
             log().warn("a page of the cache is not kept: {}", error.what());
         }
         lock.lock();
-        waiting_bytes_ -= pages_.front().bytes.size();
-        buffers_.push_back(std::move(pages_.front().bytes));
-        pages_.pop_front();
-        // As many as are in use at once; idle ones go.
-        if (buffers_.size() > 2 && pages_.empty()) buffers_.resize(2);
-        written_.notify_all();
+        if (job.writes) state.give_back(job.page.bytes);
+        state.jobs.pop_front();
+        state.written.notify_all();
     }
+    state.ended = true;
+    state.written.notify_all();
 }
 
 }  // namespace tessera::session

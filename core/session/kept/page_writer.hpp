@@ -4,10 +4,9 @@
 #include "core/session/kept/page_store.hpp"
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <mutex>
+#include <future>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -17,15 +16,16 @@ namespace tessera::session {
 class PageWriter {
   public:
     struct Page {
-        PathId parent{};
+        PathId parent{}, path{};
         std::vector<int32_t> tokens;
         uint32_t group = 0;
         std::vector<std::byte> bytes;
     };
 
-    // `store` outlives this. Pages that wait take at most `held_bytes`, but one always has room.
-    PageWriter(PageStore& store, uint64_t held_bytes);
-    // Ends with the page that is being written.
+    // Pages that wait take at most `held_bytes`, but one always has room.
+    PageWriter(std::shared_ptr<PageStore> store, uint64_t held_bytes);
+    // Ends with what is being done; a disk that does not answer is waited for no longer than a moment, and keeps the
+    // thread and the store.
     ~PageWriter();
     PageWriter(const PageWriter&) = delete;
     PageWriter& operator=(const PageWriter&) = delete;
@@ -35,24 +35,24 @@ class PageWriter {
     std::vector<std::byte> buffer();
     void push(Page page);
 
+    // Forgets pages of one text, the last first, up to one that others follow: no longer writes them, and removes their
+    // files before it writes anything else. Ready when that is done; an exception: it never will be.
+    std::shared_future<void> forget(std::vector<PathId> paths);
+    // PageStore::keep_times, when all that was given before is written.
+    void keep_times();
+
     // False: it was not so in that time.
     bool wait_for_room(uint64_t bytes, std::chrono::milliseconds time);
+    // With all else that it was given.
     bool wait_until_written(std::chrono::milliseconds time);
-    // Given to it and not written.
+    // Pages that were given to it and are not written.
     uint64_t waiting() const;
 
   private:
-    void run();
-    bool room(uint64_t bytes) const { return waiting_bytes_ == 0 || waiting_bytes_ + bytes <= held_bytes_; }
+    struct State;
+    static void run(State& state);
 
-    PageStore& store_;
-    const uint64_t held_bytes_;
-    mutable std::mutex mutex_;
-    std::condition_variable given_, written_;
-    std::deque<Page> pages_;  // the first is being written
-    uint64_t waiting_bytes_ = 0;
-    std::vector<std::vector<std::byte>> buffers_;
-    bool stopping_ = false;
+    const std::shared_ptr<State> state_;  // of the thread, too
     std::thread thread_;
 };
 

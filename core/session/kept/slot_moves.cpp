@@ -3,6 +3,8 @@
 #include "core/base/error.hpp"
 #include "core/session/kept/slot_file.hpp"
 
+#include <chrono>
+#include <future>
 #include <optional>
 #include <vector>
 
@@ -10,6 +12,7 @@ namespace tessera::session {
 namespace {
 
 constexpr uint64_t kMovedAtOnce = 32 << 20;
+constexpr std::chrono::seconds kRemoving(5);
 
 }  // namespace
 
@@ -80,10 +83,12 @@ MovedSlot restore_slot(Service& service, const PageIdentity& identity, std::span
 }
 
 uint32_t erase_slot(Service& service, const std::string& space, uint32_t slot) {
-    uint32_t tokens = 0;
+    Slots::Erased erased;
     service.between_steps(
-        [&](Generator& generator) { tokens = generator.slots().erase(space, slot, generator.keeper()); });
-    return tokens;
+        [&](Generator& generator) { erased = generator.slots().erase(space, slot, generator.keeper()); });
+    if (erased.files.valid() && erased.files.wait_for(kRemoving) != std::future_status::ready)
+        fail(TSR_IO_ERROR, "it is forgotten, but its files could not be removed yet: the disk does not answer");
+    return erased.tokens;
 }
 
 }  // namespace tessera::session

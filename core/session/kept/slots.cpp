@@ -109,7 +109,7 @@ void Slots::give_up(Restored& restored) {
     restored.pages.clear();
 }
 
-uint32_t Slots::erase(const std::string& space, uint32_t slot, PageKeeper* keeper) {
+Slots::Erased Slots::erase(const std::string& space, uint32_t slot, PageKeeper* keeper) {
     const std::vector<Token> text = std::exchange(texts_[{space, slot}], {});
     std::vector<PrefixTree::Node*> path;
     for (PrefixTree::Node* at = &tree_.root(space); at;) {
@@ -125,8 +125,9 @@ uint32_t Slots::erase(const std::string& space, uint32_t slot, PageKeeper* keepe
     }
     // A page that others follow, or that a request uses, and all before it stay.
     while (!path.empty() && tree_.evict(*path.back())) path.pop_back();
-    if (keeper) keeper->forget(space, text);
-    return static_cast<uint32_t>(text.size());
+    Erased erased{static_cast<uint32_t>(text.size()), {}};
+    if (keeper) erased.files = keeper->forget(space, text);
+    return erased;
 }
 
 }  // namespace tessera::session

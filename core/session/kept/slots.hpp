@@ -8,6 +8,7 @@
 #include "core/session/prefix_tree.hpp"
 
 #include <cstdint>
+#include <future>
 #include <map>
 #include <span>
 #include <string>
@@ -55,9 +56,13 @@ class Slots {
     void finish(Restored& restored, const std::string& space, uint32_t slot);
     void give_up(Restored& restored);
 
-    // Forgets what of the slot's text nobody else uses, in files, too (`keeper` may be null), and returns how many
-    // tokens the text had.
-    uint32_t erase(const std::string& space, uint32_t slot, PageKeeper* keeper);
+    // Forgets what of the slot's text nobody else uses, in files, too (`keeper` may be null). Returns how many tokens
+    // the text had, and what PageKeeper::forget does.
+    struct Erased {
+        uint32_t tokens = 0;
+        std::shared_future<void> files;  // of nothing without a keeper
+    };
+    Erased erase(const std::string& space, uint32_t slot, PageKeeper* keeper);
 
   private:
     PageId take(GroupIndex group);
