@@ -7,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/session/kept/slot_file.hpp"
 #include "core/setup/draft_model.hpp"
 #include "core/setup/drafts.hpp"
 #include "core/setup/earlier_runs.hpp"
@@ -141,6 +142,7 @@ void keep_rest(const ServerSettings& settings, session::Service& service, const 
 
 void serve(const ServeOptions& options, OpenedModel model, Machine& machine, const LineSink& say) {
     const auto start = std::chrono::steady_clock::now();
+    if (options.server.slot_folder) session::open_slot_folder(*options.server.slot_folder);
     ModelHost host;
     const std::string name = model_name(options.server, model);
     Server server(options.server, host, name, say);

@@ -4,18 +4,22 @@
 #include "core/base/system_error.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace tessera::session {
 namespace {
 
 constexpr std::string_view kSlotMagic("TSRSLOT\0", 8);
+constexpr std::string_view kSlotPart = ".part-";
 
 // What a file begins with; the identity's text follows, then the pages.
 struct SlotHeader {
@@ -33,7 +37,36 @@ uint32_t header_checksum(const SlotHeader& header) {
     return checksum_of(std::as_bytes(std::span(&header, 1)).first(offsetof(SlotHeader, own_checksum)));
 }
 
+// Of writers that are no more: nobody holds the lock.
+void remove_parts(const std::filesystem::path& folder) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+        if (!entry.path().filename().string().starts_with(kSlotPart)) continue;
+        const int part = open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (part < 0) continue;
+        struct stat info {};
+        if (fstat(part, &info) == 0 && S_ISREG(info.st_mode) && flock(part, LOCK_EX | LOCK_NB) == 0)
+            unlink(entry.path().c_str());
+        close(part);
+    }
+}
+
 }  // namespace
+
+void open_slot_folder(const std::filesystem::path& folder) {
+    std::error_code error;
+    if (const auto parent = std::filesystem::absolute(folder).parent_path(); !parent.empty())
+        std::filesystem::create_directories(parent, error);
+    if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) fail_system(errno, folder, "make this folder for slots");
+    const int own = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (own < 0) fail_system(errno, folder, "save slots in this folder");
+    close(own);
+    if (access(folder.c_str(), W_OK | X_OK) != 0) fail_system(errno, folder, "save slots in this folder");
+    remove_parts(folder);
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+        if (parse_path(entry.path().filename().string()) && !entry.is_symlink(error)) remove_parts(entry.path());
+    }
+}
 
 SlotReader::SlotReader(const gguf::ByteSource& source, const PageIdentity& here, std::span<const uint64_t> page_bytes)
     : source_(source), page_bytes_(page_bytes), identity_(here.digest()) {
@@ -103,9 +136,7 @@ bool SlotReader::next(SlotPage& page) {
 }
 
 SlotWriter::SlotWriter(std::filesystem::path path, const PageIdentity& identity, uint32_t tokens, uint32_t pages)
-    : path_(std::move(path)),
-      part_(path_.parent_path() / fmt::format(".part-{}", getpid())),
-      identity_(identity.digest()) {
+    : path_(std::move(path)), identity_(identity.digest()) {
     const std::string text = identity.text();
     SlotHeader header{};
     std::copy_n(kSlotMagic.data(), kSlotMagic.size(), header.magic);
@@ -115,8 +146,7 @@ SlotWriter::SlotWriter(std::filesystem::path path, const PageIdentity& identity,
     header.pages = pages;
     header.identity_checksum = checksum_of(std::as_bytes(std::span(text)));
     header.own_checksum = header_checksum(header);
-    descriptor_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (descriptor_ < 0) fail_system(errno, path_, "write this file");
+    open_part();
     try {
         write(std::as_bytes(std::span(&header, 1)));
         write(std::as_bytes(std::span(text)));
@@ -124,6 +154,21 @@ SlotWriter::SlotWriter(std::filesystem::path path, const PageIdentity& identity,
         close(descriptor_);
         unlink(part_.c_str());
         throw;
+    }
+}
+
+// With a name that no other writer has.
+void SlotWriter::open_part() {
+    for (;;) {
+        std::string name = (path_.parent_path() / kSlotPart).string() + "XXXXXX";
+        descriptor_ = mkostemp(name.data(), O_CLOEXEC);
+        if (descriptor_ < 0) fail_system(errno, path_, "write this file");
+        part_ = std::move(name);
+        struct stat info {};
+        // A process that starts may have taken it for one that is left over, before it was locked.
+        if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor_, &info) == 0 && info.st_nlink > 0) return;
+        close(std::exchange(descriptor_, -1));
+        unlink(part_.c_str());
     }
 }
 

@@ -45,6 +45,10 @@ class SlotReader {
     PathId parent_{};  // of the next page of group 0
 };
 
+// Makes a folder for such files where there is none, for its owner alone, and removes what writers that have ended left
+// unfinished there and in the folders of spaces in it. Throws Error that says why files cannot be written there.
+void open_slot_folder(const std::filesystem::path& folder);
+
 // Writes them. The file appears under its name in finish(), for its owner alone (0600). One thread.
 class SlotWriter {
   public:
@@ -61,9 +65,11 @@ class SlotWriter {
     uint64_t finish();
 
   private:
+    void open_part();
     void write(std::span<const std::byte> bytes);
 
-    const std::filesystem::path path_, part_;
+    const std::filesystem::path path_;
+    std::filesystem::path part_;  // locked as long as it is written
     const Digest identity_;
     int descriptor_ = -1;
     uint64_t bytes_ = 0;
