@@ -1,5 +1,6 @@
 #include "apps/server/serve.hpp"
 
+#include "apps/server/core_digest.hpp"
 #include "apps/server/model_host.hpp"
 #include "apps/server/server.hpp"
 #include "apps/server/service_manager.hpp"
@@ -110,7 +111,8 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
         served->draft_tokens = std::min(options.model.drafts.most, served->engine->rows_as_single() - 1);
     if (const auto notice = draft_notice(options.model.drafts, *served->engine)) say(worded(*notice));
     if (options.server.cache_dir || options.server.slot_folder)
-        served->pages = session::identity_of(*served->engine, options.model.engine.experts, TSR_VERSION);
+        served->pages = session::identity_of(*served->engine, machine.registry, options.model.engine.experts,
+                                             fmt::format("{} {}", TSR_VERSION, core_digest()));
     service.generator.pages = open_store(options.server, *served, say);
     service.generator.slots = options.server.slot_folder.has_value();
     service.waiting_requests = options.server.waiting_requests;

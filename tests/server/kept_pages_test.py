@@ -5,8 +5,10 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import stat
+import subprocess
 import tempfile
 import unittest
 
@@ -100,8 +102,24 @@ class KeptPages(unittest.TestCase):
             self.assertEqual(self.metric(server, "damaged_pages_total"), 2)
             self.assertTrue(any("dropped as damaged" in line for line in server.lines), server.lines)
 
+        # Pages of another build of this version.
+        own = os.path.dirname(pages[0])
+        with open(f"{own}/identity") as file:
+            identity = file.read()
+        program = re.search(r"^program: \S+ ([0-9a-f]{16})$", identity, re.M)
+        self.assertTrue(program, identity)
+        with open(os.path.join(os.path.dirname(running_server.PROGRAM), "../lib/tessera/plugins/tessera_reference.toml")) as file:
+            digest = re.search(r'^sha256 = "(.*)"', file.read(), re.M).group(1)
+        self.assertRegex(identity, rf"(?m)^plugin reference: \S+ {digest[:16]}$")
+        other = f"{self.pages}/{'0' * 32}"
+        shutil.copytree(own, other)
+        with open(f"{other}/identity", "w") as file:
+            file.write(identity.replace(program.group(1), "0" * 16))
+
         with self.server("-ctk", "q8_0") as server:
             self.assertEqual(ask(server)[1], 0)
+            self.assertTrue(any(re.search(rf"in .*/0+ are not used: program: \S+ 0+, here \S+ {program.group(1)}", line) for line in server.lines),
+                            server.lines)
             self.assertTrue(any(re.search(r"pages \(.*\) in .* are not used: cache types: .*f16, here .*q8_0", line) for line in server.lines),
                             server.lines)
         # In its place again.
@@ -131,6 +149,13 @@ class KeptPages(unittest.TestCase):
                             server.lines)
             ask(server)
             self.assertNotIn(b"tessera_kept_pages", server.request("GET", "/metrics", headers={"Authorization": "Bearer one"})[1])
+
+    def test_a_folder_for_slots_that_cannot_be_used(self):
+        with open(self.pages, "w") as file:
+            file.write("no folder")
+        ended = subprocess.run([running_server.PROGRAM, "--port", "0", "--slot-save-path", self.pages], capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertIn(f"{self.pages}: cannot save slots in this folder: Not a directory", ended.stderr)
 
     def test_slots(self):
         slots = f"{self.folder}/slots"

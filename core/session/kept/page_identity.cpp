@@ -4,6 +4,7 @@
 #include "core/base/text.hpp"
 #include "core/gguf/writer.hpp"
 #include "core/graph/types.hpp"
+#include "core/registry/registry.hpp"
 #include "core/session/engine.hpp"
 
 #include <tessera/ops.h>
@@ -88,15 +89,34 @@ std::string options_text(const Plan& plan, const ExpertReduction& experts) {
                        plan.options.hadamard_values ? 1 : 0, experts.at_least, experts.ratio, short_digest(rotations));
 }
 
+// All that are chosen: which of them has the fastest kernel may be another one in each process.
+void add_plugins(const Registry& registry, PageIdentity& identity) {
+    std::map<std::string, std::string> plugins;
+    for (const PluginRecord& plugin : registry.plugins()) {
+        if (plugin.state != PluginState::kChosen || plugin.for_plans_only) continue;
+        const Manifest& manifest = plugin.manifest;
+        plugins["plugin " + printable(manifest.name, 80)] =
+            fmt::format("{} {}", printable(manifest.version, 40), manifest.sha256.substr(0, kShownDigits));
+    }
+    std::string all;
+    for (const auto& [name, value] : plugins) all += fmt::format("{}: {}\n", name, value);
+    // So many that a file would not be read with them.
+    if (all.size() > kMaxIdentityBytes / 2) plugins = {{"plugins", short_digest(all)}};
+    for (auto& [name, value] : plugins) identity.properties.push_back({name, value});
+}
+
 }  // namespace
 
-PageIdentity identity_of(const Engine& engine, const ExpertReduction& experts, std::string_view version) {
-    return {{{"format", std::to_string(kPageFormat)},
-             {"program", std::string(version)},
-             {"model", model_text(engine)},
-             {"cache types", types_text(engine.plan())},
-             {"caches", layouts_text(engine)},
-             {"options", options_text(engine.plan(), experts)}}};
+PageIdentity identity_of(const Engine& engine, const Registry& registry, const ExpertReduction& experts,
+                         std::string_view program) {
+    PageIdentity identity{{{"format", std::to_string(kPageFormat)},
+                           {"program", std::string(program)},
+                           {"model", model_text(engine)},
+                           {"cache types", types_text(engine.plan())},
+                           {"caches", layouts_text(engine)},
+                           {"options", options_text(engine.plan(), experts)}}};
+    add_plugins(registry, identity);
+    return identity;
 }
 
 }  // namespace tessera::session

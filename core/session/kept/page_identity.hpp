@@ -12,6 +12,7 @@
 
 namespace tessera {
 class Engine;
+class Registry;
 struct ExpertReduction;
 }  // namespace tessera
 
@@ -36,9 +37,11 @@ inline constexpr size_t kMaxIdentityBytes = 4096;
 // What text() wrote. Throws Error(TSR_CORRUPT_DATA).
 PageIdentity parse_identity(std::string_view text);
 
-// The number of the format and the program's version; the model's metadata with what was overridden, its tensors, and
-// samples of their bytes; formats and layouts of the caches; what rotates or reduces what is cached. `experts`: as the
-// engine was asked for. Reads a few bytes of each tensor; throws what GgufFile::read throws.
-PageIdentity identity_of(const Engine& engine, const ExpertReduction& experts, std::string_view version);
+// The number of the format; the program and the plugins that are in use, by their libraries' hashes; the model's
+// metadata with what was overridden, its tensors, and samples of their bytes; formats and layouts of the caches; what
+// rotates or reduces what is cached. `program`: names what of it computes. `experts`: as the engine was asked for.
+// Reads a few bytes of each tensor; throws what GgufFile::read throws.
+PageIdentity identity_of(const Engine& engine, const Registry& registry, const ExpertReduction& experts,
+                         std::string_view program);
 
 }  // namespace tessera::session

@@ -1,0 +1,10 @@
+# Writes OUT, a source with a digest of FILES, which are separated by '|': cmake -DFILES=LIST -DOUT=FILE -P WriteDigest.cmake
+string(REPLACE "|" ";" files "${FILES}")
+set(all "")
+foreach(file IN LISTS files)
+    file(SHA256 "${file}" digest)
+    string(APPEND all "${digest}")
+endforeach()
+string(SHA256 digest "${all}")
+string(SUBSTRING "${digest}" 0 16 digest)
+file(WRITE "${OUT}" "#include \"apps/server/core_digest.hpp\"\n\nstd::string_view tessera::server::core_digest() noexcept {\n    return \"${digest}\";\n}\n")
