@@ -1,6 +1,7 @@
 #include "apps/server/serve.hpp"
 
 #include "apps/server/core_digest.hpp"
+#include "apps/server/end_in_time.hpp"
 #include "apps/server/model_host.hpp"
 #include "apps/server/server.hpp"
 #include "apps/server/service_manager.hpp"
@@ -58,7 +59,7 @@ std::shared_ptr<session::PageStore> open_store(const ServerSettings& settings, c
     }
 }
 
-// What systemd is asked for beyond the time that pages may take.
+// For all but pages at the end; systemd is asked for both.
 constexpr std::chrono::seconds kExtraTime(10);
 
 // Throws Error(TSR_CANCELLED) soon after `stopping` has become true.
@@ -145,6 +146,7 @@ void keep_rest(const ServerSettings& settings, session::Service& service, const 
 void serve(const ServeOptions& options, OpenedModel model, Machine& machine, const LineSink& say) {
     const auto start = std::chrono::steady_clock::now();
     if (options.server.slot_folder) session::open_slot_folder(*options.server.slot_folder);
+    EndInTime end;  // outlives all who wait for disks
     ModelHost host;
     const std::string name = model_name(options.server, model);
     Server server(options.server, host, name, say);
@@ -183,7 +185,11 @@ void serve(const ServeOptions& options, OpenedModel model, Machine& machine, con
     server.wait();
     notify_service_manager("STOPPING=1");
     stopping = true;
-    if (const auto model_now = host.peek()) model_now->service->stop();
+    if (const auto model_now = host.peek()) {
+        if (options.server.cache_dir || options.server.slot_folder)
+            end.limit(options.server.cache_dir_time + kExtraTime);
+        model_now->service->stop();
+    }
     engine.join();
     server.flush(std::chrono::seconds(2));
     if (failure) std::rethrow_exception(failure);
