@@ -56,6 +56,7 @@ constexpr ProductRates kProducts[] = {
     {TSR_TYPE_IQ1_M_ROW, {80, 115, 80, 124, 104, 104}}, {TSR_TYPE_Q8_K_F16, {50, 115, 50, 120, 127, 145}},
     {TSR_TYPE_Q8_ROW, {50, 115, 50, 120, 138, 159}},    {TSR_TYPE_Q8_KV, {50, 115, 50, 120, 138, 159}},
     {TSR_TYPE_TQ2_0, {100, 115, 100, 150, 140, 153}},   {TSR_TYPE_IQ2_BN, {100, 115, 100, 150, 144, 158}},
+    {TSR_TYPE_TQ1_0, {100, 115, 100, 150, 144, 157}},   {TSR_TYPE_IQ1_BN, {91, 105, 91, 137, 131, 147}},
     {TSR_TYPE_Q1_0, {100, 115, 100, 150, 144, 158}},    {TSR_TYPE_NVFP4, {66, 80, 66, 95, 102, 102}},
     {TSR_TYPE_IQ4_KSS, {55, 115, 55, 120, 132, 141}},   {TSR_TYPE_IQ2_KL, {63, 115, 63, 120, 125, 136}},
     {TSR_TYPE_IQ1_KT, {50, 90, 50, 96, 102, 107}},      {TSR_TYPE_IQ2_KT, {51, 92, 51, 98, 105, 111}},
@@ -72,8 +73,9 @@ constexpr const ProductRates* find(tsr_type weights) noexcept {
 static_assert(std::all_of(std::begin(kProducts), std::end(kProducts),
                           [](const ProductRates& row) { return row.giga[5] >= row.giga[4]; }));
 
-// Of a format that has no row: multiplied by what packed_any.hpp makes of its codes (tq1_0, on the Xeon with AMX). With
-// few rows it waits for codes to be taken apart; a second scale for 32 elements costs what it costs mxfp4 to be nvfp4.
+// Of a format that has no row: multiplied by what packed_any.hpp makes of its codes (of tq1_0, on the Xeon with AMX).
+// With few rows it waits for codes to be taken apart; a second scale for 32 elements costs what it costs mxfp4 to be
+// nvfp4.
 constexpr Macs other_rates(Processor processor, tsr_type weights) noexcept {
     bool one_scale = true;
     formats::visit_block_format(weights,

@@ -36,13 +36,13 @@ typedef uint32_t tsr_type;
     M(X, IQ2_S, Iq2S, 22, 20022, iq2_s, Codebook, 256, 82, 0)                \
     M(X, IQ4_XS, Iq4Xs, 23, 20023, iq4_xs, Small, 256, 136, 0)               \
     M(X, IQ1_M, Iq1M, 29, 20029, iq1_m, Codebook, 256, 56, 0)                \
-    M(X, TQ1_0, Tq1_0, 34, 20034, tq1_0, Small, 256, 54, 0)                  \
+    M(X, TQ1_0, Tq1_0, 34, 21034, tq1_0, Small, 256, 54, 0)                  \
     M(X, TQ2_0, Tq2_0, 35, 20035, tq2_0, Small, 256, 66, 0)                  \
     M(X, MXFP4, Mxfp4, 39, 20039, mxfp4, Small, 32, 17, 0)                   \
     M(X, NVFP4, Nvfp4, 40, 20040, nvfp4, Small, 64, 36, 0)                   \
     M(X, Q1_0, Q1_0, 41, 20041, q1_0, Small, 128, 18, 0)                     \
     M(X, Q6_0, Q6_0, 133, 20133, q6_0, Small, 32, 26, 0)                     \
-    M(X, IQ1_BN, Iq1Bn, 134, 20134, iq1_bn, Small, 64, 13, 2)                \
+    M(X, IQ1_BN, Iq1Bn, 134, 21134, iq1_bn, Small, 64, 13, 2)                \
     M(X, IQ2_BN, Iq2Bn, 135, 20135, iq2_bn, Small, 64, 16, 4)                \
     M(X, IQ2_K, Iq2K, 137, 20137, iq2_k, Levels, 256, 76, 0)                 \
     M(X, IQ3_K, Iq3K, 138, 20138, iq3_k, Levels, 256, 110, 0)                \

@@ -148,6 +148,29 @@ struct Avx2 {
                                _mm256_blend_epi16(_mm256_srli_epi32(ab, 16), cd, 0xAA));
     }
     static Bytes magnitudes(Bytes v) noexcept { return _mm256_abs_epi8(v); }
+    // -1 in bytes of `a` that are greater than those of `b`, signed; else 0.
+    static Bytes where_greater(Bytes a, Bytes b) noexcept { return _mm256_cmpgt_epi8(a, b); }
+    // Modulo 256, byte i times byte i of `factors`, of which neighbours are equal in pairs of bytes.
+    static Bytes multiplied_bytes(Bytes v, Bytes factors) noexcept {
+        const __m256i ones = _mm256_set1_epi16(255), factor = _mm256_and_si256(factors, ones);
+        const __m256i even = _mm256_and_si256(_mm256_mullo_epi16(v, factor), ones);
+        return _mm256_or_si256(even, _mm256_mullo_epi16(_mm256_andnot_si256(ones, v), factor));
+    }
+    // Four bytes repeated in the low half of a vector, the next four in the high one.
+    static Bytes repeated_halves(const void* eight_bytes) noexcept {
+        int64_t both;
+        std::memcpy(&both, eight_bytes, sizeof both);
+        return _mm256_permutevar8x32_epi32(_mm256_set1_epi64x(both), _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
+    }
+    // Byte e of lane l of vector k of each half: byte 4 k + l of that half of operand e.
+    static void interleave_four(const Bytes (&from)[4], Bytes (&to)[4]) noexcept {
+        const __m256i low01 = _mm256_unpacklo_epi8(from[0], from[1]), low23 = _mm256_unpacklo_epi8(from[2], from[3]);
+        const __m256i high01 = _mm256_unpackhi_epi8(from[0], from[1]), high23 = _mm256_unpackhi_epi8(from[2], from[3]);
+        to[0] = _mm256_unpacklo_epi16(low01, low23);
+        to[1] = _mm256_unpackhi_epi16(low01, low23);
+        to[2] = _mm256_unpacklo_epi16(high01, high23);
+        to[3] = _mm256_unpackhi_epi16(high01, high23);
+    }
     // Of each lane's four codes (0..31) the first two to `low`, the others to `high`: first[code], second[code] of
     // each.
     static void lookup32_pairs(const int8_t* first, const int8_t* second, Bytes codes, Bytes& low,
