@@ -1,6 +1,7 @@
 // TeX's mathematics, as models write it, to MathML. A command that is not known stands as its name; what cannot be read as a
 // whole, as braces that do not match, gives null, and is shown as its source.
 import {mml} from "./dom.js";
+import {chemistry, units} from "./math_chemistry.js";
 import * as symbols from "./math_symbols.js";
 import {ALIGNED, FENCED, table_element} from "./math_tables.js";
 
@@ -345,6 +346,11 @@ class Parser {
                 return {kind: "ord", limits: "always", node: this.argument()};
             case "phantom": case "hphantom": case "vphantom":
                 return ordinary(mml("mphantom", {}, this.argument()));
+            case "ce": case "pu": {
+                const tex = (name === "ce" ? chemistry : units)(this.raw());
+                if (tex === null) throw new Unreadable();
+                return ordinary(group(new Parser(tex, this.depth + 1).all()));
+            }
             case "not":
                 return this.negated();
             case "textcolor": case "colorbox":
