@@ -94,6 +94,7 @@ class Conversations(WithAServer):
         self.assertIn("ended at the limit of tokens", self.texts(".message.assistant")[0])
         self.assertEqual(len(self.all(".message")), 2)
         self.assertEqual(self.texts(".versions"), ["", "2 of 2"])
+        self.assertEqual(self.browser.switch_to.active_element.get_attribute("id"), "input")
         # Each version has what follows it.
         self.ask("Count from 3 to 7 in Spanish.")
         self.tool(".message:nth-child(2)", "Earlier version")
@@ -201,6 +202,7 @@ class Conversations(WithAServer):
         self.menu("#rename")
         self.browser.switch_to.active_element.send_keys("French", Keys.ENTER)
         self.wait(lambda: "French" in self.texts("#chat-list button"))
+        self.wait(lambda: self.browser.switch_to.active_element.get_attribute("aria-label") == "More")
         self.menu("#delete")
         self.assertEqual(len(self.stored()), 1)
         self.click("#notice button", "Undo")
@@ -253,6 +255,54 @@ class Conversations(WithAServer):
         path.write_text("<html>")
         self.one("#import-file").send_keys(str(path))
         self.wait(lambda: "not JSON" in self.one("#notice").text)
+
+    def test_an_import_that_fills_the_storage(self):
+        self.show(("user", "there"))
+        conversations = [{"title": title, "messages": [{"role": "user", "content": title * size}]} for title, size in (("A", 9), ("B", 6000000), ("C", 9))]
+        path = pathlib.Path(self.folder.name, "large.txt")
+        path.write_text(json.dumps({"format": "tessera-conversations", "conversations": conversations}))
+        self.one("#import-file").send_keys(str(path))
+        self.wait(lambda: "2 conversations were imported; the browser's storage has no room for 1 more of this file" in self.one("#notice").text)
+        self.assertEqual(sorted(self.texts("#chat-list button")), ["A", "C", "Shown"])
+        self.assertEqual(len(self.stored()), 3)
+
+    def test_another_tab_makes_an_answer(self):
+        questions = [{"role": "user", "content": f"Question {n}\n" * 5, "time": n} for n in range(20)]
+        self.show(messages=[*questions, {"role": "assistant", "content": "One", "time": 20}])
+        tab = self.browser.current_window_handle
+        self.browser.switch_to.new_window("tab")
+        other = self.browser.current_window_handle
+        self.open(self.server.port, "/?other")
+
+        def store(text, finish):
+            self.browser.switch_to.window(other)
+            self.browser.execute_script("""
+                const chat = JSON.parse(localStorage.getItem('tessera.chat.x'));
+                Object.assign(chat.messages.at(-1), {content: arguments[0], finish: arguments[1]});
+                localStorage.setItem('tessera.chat.x', JSON.stringify(chat));
+                localStorage.setItem('tessera.index', JSON.stringify([{id: 'x', title: 'Shown', updated: Date.now()}]));""", text, finish)
+            self.browser.switch_to.window(tab)
+            self.wait(lambda: self.answers() == [text])
+
+        self.browser.switch_to.window(tab)
+        self.browser.execute_script("document.querySelector('.message').mine = 1")
+        self.tool(".message:nth-child(1)", "Edit")
+        self.browser.execute_script("document.getElementById('scroll').scrollTop = 0")
+        try:
+            for text in ("One, two", "One, two, three"):
+                store(text, "lost")
+                self.assertEqual(len(self.all(".message.running")), 1)
+                # The first puts the entry under another date.
+                self.browser.execute_script("document.querySelector('.chat-entry').mine ??= arguments[0]", text)
+            store("One, two, three.", "stop")
+            self.assertEqual(self.all(".message.running"), [])
+            self.assertEqual(self.browser.execute_script("return document.getElementById('scroll').scrollTop"), 0)
+            self.assertEqual(len(self.all(".edit textarea")), 1)
+            self.assertEqual(self.browser.execute_script("return [document.querySelector('.message').mine, document.querySelector('.chat-entry').mine]"), [1, "One, two"])
+        finally:
+            self.browser.switch_to.window(other)
+            self.browser.close()
+            self.browser.switch_to.window(tab)
 
     def test_to_the_end_examples_and_a_new_conversation(self):
         self.show(*[("user", f"Question {n}\n" * 5) for n in range(20)])

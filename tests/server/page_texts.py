@@ -38,6 +38,13 @@ class Texts(WithAServer):
                 return element && shape(element);
             })))""")
 
+    def test_texts_from_right_to_left(self):
+        self.show(("user", "שלום\nEnglish"), ("assistant", "שלום (a) 1.\n\n- ראשון\n\n- second\n\nEnglish שלום\n\n`x` שלום\n\n> ציטוט\n\n| א | ב |\n|--|--|\n\n```\nשלום\n```"))
+        directions = self.browser.execute_script(
+            "return [...document.querySelectorAll('.plain, .message.assistant .markdown > *, .markdown li, pre, p code')].map((e) => [e.tagName, getComputedStyle(e).direction])")
+        self.assertEqual(directions, [["DIV", "rtl"], ["P", "rtl"], ["UL", "rtl"], ["LI", "rtl"], ["LI", "rtl"], ["P", "ltr"], ["P", "rtl"], ["CODE", "ltr"], ["BLOCKQUOTE", "rtl"],
+                                      ["DIV", "rtl"], ["DIV", "ltr"], ["PRE", "ltr"]])
+
     def test_layers_of_formulas_are_bounded(self):
         self.show(("assistant", r"$\widehat{abc}$ " * 300), ("assistant", r"$\overbrace{abc}$ " * 300))
         self.assertEqual(len(self.all("mover")), 600)
@@ -72,7 +79,8 @@ class Texts(WithAServer):
                                     of('\\[\n'), of('a \\[\n'), of('\\begin{align}\n'), of('$$a '), of('$$\n'), of('$a '), of('$x$ '),
                                     '$$' + '\\hat'.repeat(2000) + '$$', '$$x' + '_{a'.repeat(2000) + '}'.repeat(2000) + '$$',
                                     '$$' + '\\text{$'.repeat(1000) + '$$', '$$\\begin{matrix}' + '&'.repeat(9000) + '\\end{matrix}$$',
-                                    of('[^a]: b\n'), of('[^1]'), '[^' + of('a'), of('&'), of('&amp;'), of('- [ ] a\n'), of('|$|x|$')]) {
+                                    '$$\\ce{' + '->['.repeat(2500) + '}$$', '$$' + '\\ce{'.repeat(1500) + '}'.repeat(1500) + '$$', '$$\\ce{' + '{'.repeat(4000) + '}$$',
+                                    '| a |\n|--|\n| ' + of('`` ` '), of('[^a]: b\n'), of('[^1]'), '[^' + of('a'), of('&'), of('&amp;'), of('- [ ] a\n'), of('|$|x|$')]) {
                     const start = performance.now();
                     new MarkdownView(document.createElement('div')).set(text, true);
                     took[text.slice(0, 12)] = performance.now() - start;

@@ -45,7 +45,10 @@ let notice_timer = null;
 
 function show_notice(text, label = "", action = null) {
     clearTimeout(notice_timer);
-    const hide = () => by_id("notice").replaceChildren();
+    const hide = () => {
+        by_id("notice").replaceChildren();
+        keep_focus();
+    };
     by_id("notice").replaceChildren(el("div", {class: "notice", role: "status"}, el("span", {}, text), el("span", {class: "tools"},
         action ? el("button", {type: "button", onclick: () => {
             hide();
@@ -92,8 +95,6 @@ function open_chat(id) {
 }
 
 function show_chat() {
-    by_id("title").textContent = chat.title;
-    document.title = chat.messages.length > 0 ? `${chat.title} \u2013 Tessera` : "Tessera";
     const run = runs.get(chat.id);
     views = chat.messages.map(view_of);
     list.replaceChildren(...views.map((view) => view.element));
@@ -104,13 +105,20 @@ function show_chat() {
     } else {
         show_unanswered();
     }
+    show_state();
+    show_list();
+    to_end(true);
+}
+
+// All but the messages and the list.
+function show_state() {
+    by_id("title").textContent = chat.title;
+    document.title = chat.messages.length > 0 ? `${chat.title} \u2013 Tessera` : "Tessera";
     by_id("empty").hidden = chat.messages.length > 0;
     for (const id of ["rename", "export-markdown", "export-json", "delete"]) by_id(id).disabled = chat.messages.length === 0;
     show_context();
     show_own();
     show_buttons();
-    show_list();
-    to_end(true);
 }
 
 // After a reload while the server was silent, for example.
@@ -163,6 +171,37 @@ function view_of(message) {
     });
 }
 
+const ELSEWHERE_MS = 5000;  // in which a tab that makes an answer stores more of it
+let elsewhere = null;
+
+// The conversation as another tab has stored it, each second while it makes an answer: only what differs is drawn, and what is read
+// stays where it is.
+function take_over(other) {
+    const messages = chat.messages, given = other.messages;
+    let same = 0;
+    while (same < messages.length && same < given.length && JSON.stringify(messages[same]) === JSON.stringify(given[same])) ++same;
+    const last = messages[same], more = given[same];
+    clearTimeout(elsewhere);
+    list.querySelector(".unanswered")?.remove();
+    if (same === messages.length - 1 && same === given.length - 1 && last.role === "assistant" && more.role === "assistant") {
+        for (const key of Object.keys(last)) delete last[key];
+        Object.assign(last, more);
+        Object.assign(chat, other, {messages});
+    } else {
+        Object.assign(chat, other, {messages});
+        messages.splice(same, Infinity, ...given.slice(same));
+        for (const view of views.splice(same)) view.element.remove();
+        views.push(...messages.slice(same).map(view_of));
+        list.append(...views.slice(same).map((view) => view.element));
+    }
+    const view = views.at(-1), running = chat.messages.at(-1)?.finish === "lost";
+    if (same < given.length) view.update(running);
+    if (running) elsewhere = setTimeout(() => view.update(false), ELSEWHERE_MS);
+    show_unanswered();
+    show_state();
+    to_end(false);
+}
+
 function title_of(text) {
     const line = text.trim().split("\n")[0];
     return line.length > 60 ? line.slice(0, 59).trimEnd() + "\u2026" : line;
@@ -207,6 +246,7 @@ async function answer(continued = null, versions = null) {
     // What was set aside is kept, whatever comes of the new one.
     if (versions) save(which);
     show_chat();
+    keep_focus();
     const error = await run.finished();
     if (runs.get(which.id) === run) runs.delete(which.id);
     if (run.forgotten) return;
@@ -402,6 +442,12 @@ function show_settings(reason = "", then = null) {
     });
 }
 
+// Where what had the focus is no longer there, keys would go nowhere.
+function keep_focus(place = touch ? by_id("stop") : input) {
+    // Of a dialog that has closed Chromium says so only when it draws next.
+    if (document.activeElement === document.body || document.activeElement?.closest("dialog:not([open])")) place.focus({preventScroll: true});
+}
+
 function show_own() {
     by_id("own").hidden = chat.sampling === null;
 }
@@ -508,6 +554,8 @@ by_id("rename").addEventListener("click", () => {
     by_id("rename-dialog").showModal();
     by_id("rename-input").select();
 });
+// The button that opened them is hidden by then.
+for (const id of ["rename-dialog", "settings"]) by_id(id).addEventListener("close", () => keep_focus(by_id("menu").querySelector("summary")));
 by_id("rename-cancel").addEventListener("click", () => by_id("rename-dialog").close());
 by_id("rename-form").addEventListener("submit", () => {
     const title = by_id("rename-input").value.trim();
@@ -549,11 +597,12 @@ by_id("import-file").addEventListener("change", async (event) => {
     event.target.value = "";
     if (!file) return;
     try {
-        const chats = store.import_chats(await file.text());
-        open_chat(chats[0].id);
-        show_notice(chats.length === 1 ? "One conversation was imported." : `${chats.length} conversations were imported.`);
+        const {saved, left} = store.import_chats(await file.text());
+        if (saved.length > 0) open_chat(saved[0].id);
+        const imported = saved.length === 0 ? "No conversation was imported" : saved.length === 1 ? "One conversation was imported" : `${saved.length} conversations were imported`;
+        show_notice(left === 0 ? `${imported}.` : `${imported}; the browser's storage has no room for ${left} more of this file. Delete others, and import it again.`);
     } catch (error) {
-        show_notice(error instanceof store.StorageFull ? "The browser's storage has no room for this file." : error.message);
+        show_notice(error.message);
     }
 });
 
@@ -562,10 +611,7 @@ window.addEventListener("storage", (event) => {
     if (store.is_index(event.key)) show_list();
     if (store.chat_of_key(event.key) === chat.id && !runs.has(chat.id)) {
         const other = store.load_chat(chat.id);
-        if (other) {
-            chat = other;
-            show_chat();
-        }
+        if (other) take_over(other);
     }
 });
 window.addEventListener("hashchange", () => {

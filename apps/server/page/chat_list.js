@@ -57,6 +57,12 @@ export class ChatList {
         if (words.length === 0) this.read.clear();
         const shown = list_chats().map((entry) => ({entry, found: words.length > 0 ? find_in(this.chat_of(entry), words) : {excerpt: null}}))
             .filter(({found}) => found);
+        const {current, running} = this.state();
+        const drawn = JSON.stringify(shown.map(({entry, found}) =>
+            [entry.id, entry.title, heading_of(entry.updated ?? 0), found.excerpt, entry.id === current, running(entry.id)]).concat([words.length > 0]));
+        // What is stored each second while an answer comes mostly changes nothing here.
+        if (drawn === this.drawn) return shown.length;
+        this.drawn = drawn;
         const focused = document.activeElement?.dataset?.chat;
         const nodes = [];
         let list = null, heading = null;
@@ -79,7 +85,7 @@ export class ChatList {
         const {current, running} = this.state();
         return el("button", {type: "button", class: "chat-entry", "data-chat": id, "aria-current": id === current ? "true" : null, onclick: () => this.on_open(id),
             title: updated ? new Date(updated).toLocaleString() : null},
-            title, running(id) ? el("span", {class: "hint"}, " answering") : null,
+            el("bdi", {}, title), running(id) ? el("span", {class: "hint"}, " answering") : null,
             excerpt ? el("span", {class: "excerpt"}, excerpt[0], el("mark", {}, excerpt[1]), excerpt[2]) : null);
     }
 }

@@ -19,7 +19,7 @@ export class CodeView {
     constructor(text, language = "") {
         this.language = language;
         this.code = el("code");
-        this.element = el("div", {class: "code"},
+        this.element = el("div", {class: "code", dir: "ltr"},
             el("div", {class: "code-head"}, el("span", {}, language),
                 icon_button("wrap", "Wrap long lines", toggle_wrap, {class: "icon-button wrap", "aria-pressed": String(wraps)}),
                 copy_button(() => this.text, "Copy the code")),

@@ -1,9 +1,9 @@
 // Elements are made here alone, always by createElement and textContent: no text ever becomes markup.
 
-// el("button", {class: "plain", onclick: f, "aria-label": "Copy"}, "text", child, [child, ...], ...)
-// On a phone Enter is the only way to a new line.
+// On a phone Enter is the only way to a new line, and a field that has the focus opens the keyboard.
 export const touch = globalThis.matchMedia?.("(pointer: coarse)").matches ?? false;
 
+// el("button", {class: "plain", onclick: f, "aria-label": "Copy"}, "text", child, [child, ...], ...)
 export function el(name, attributes = {}, ...children) {
     const element = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {

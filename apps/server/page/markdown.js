@@ -4,7 +4,7 @@ import {CodeView} from "./code_view.js";
 import {el} from "./dom.js";
 import {math} from "./math.js";
 import {ALIGNED} from "./math_tables.js";
-import {formulas_in} from "./math_spans.js";
+import {code_end, formulas_in} from "./math_spans.js";
 import {formula_source, inline} from "./markdown_inline.js";
 
 const MAX_DEPTH = 8;     // of lists and quotes in each other
@@ -19,6 +19,8 @@ const TABLE_RULE = /^\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?$/;
 const FORMULA = /^ {0,3}(\$\$|\\\[|\\begin\{([a-z]+\*?)\})/;
 const TASK = /^\[([ xX])\][ \t]+(.*)$/;
 const NOTE = /^ {0,3}\[\^([^\]\s]{1,40})\]:[ \t]*(.*)$/;
+
+const DIRECTED = new Set(["heading", "quote", "note", "list", "table", "paragraph"]);
 
 const blank = (line) => line.trim() === "";
 
@@ -156,8 +158,8 @@ function end_of_list(lines, at) {
 }
 
 function cells_of(line) {
-    const cells = [];
-    let cell = "", code = false;
+    const cells = [], no_code = new Set();
+    let cell = "";
     const text = line.trim().replace(/^\|/, "");
     const formulas = formulas_in(text);
     for (let i = 0; i < text.length; ++i) {
@@ -169,11 +171,16 @@ function cells_of(line) {
         } else if (text[i] === "\\" && text[i + 1] === "|") {
             cell += "|";
             ++i;
-        } else if (text[i] === "|" && !code) {
+        } else if (text[i] === "|") {
             cells.push(cell.trim());
             cell = "";
+        } else if (text[i] === "`") {
+            let run = 1;
+            while (text[i + run] === "`") ++run;
+            const end = code_end(text, i + run, run, no_code), code = text.slice(i, end < 0 ? i + run : end);
+            cell += code.replaceAll("\\|", "|");
+            i += code.length - 1;
         } else {
-            if (text[i] === "`") code = !code;
             cell += text[i];
         }
     }
@@ -191,10 +198,21 @@ function code_of(lines) {
     return {text: inner.map((line) => line.replace(cut, "")).join("\n"), language: info.trim().split(/\s/)[0].slice(0, 40)};
 }
 
-// Models break lines in cells by the one tag that stands for it.
+// Models break lines in cells by the one tag that stands for it, which in code is text.
 function cell_nodes(text, context) {
-    if (text.includes("`")) return inline(text, context);
-    return text.split(/<br ?\/?>/i).flatMap((part, i) => (i > 0 ? [el("br"), ...inline(part, context)] : inline(part, context)));
+    const nodes = [], no_code = new Set(), marks = /`+|<br ?\/?>/gi;
+    let from = 0;
+    for (let mark; (mark = marks.exec(text)) !== null;) {
+        if (mark[0][0] === "`") {
+            const end = code_end(text, marks.lastIndex, mark[0].length, no_code);
+            if (end >= 0) marks.lastIndex = end;
+            continue;
+        }
+        nodes.push(...inline(text.slice(from, mark.index), context), el("br"));
+        from = marks.lastIndex;
+    }
+    nodes.push(...inline(text.slice(from), context));
+    return nodes;
 }
 
 function table_of(lines, context) {
@@ -341,7 +359,12 @@ export class MarkdownView {
     }
 
     element_of(block, at, last, context) {
-        if (block.kind !== "code" || at !== last) return block_element(block, 0, context);
+        if (block.kind !== "code" || at !== last) {
+            const element = block_element(block, 0, context);
+            // Each goes from right to left if its first word does, with all that is in it.
+            if (DIRECTED.has(block.kind)) element.dir = "auto";
+            return element;
+        }
         const {text, language} = code_of(block.lines);
         this.growing = {at, view: new CodeView(text, language)};
         return this.growing.view.element;

@@ -28,7 +28,7 @@ function link(address, children) {
 
 // As it was written: what is not understood, or not yet complete.
 export function formula_source(text) {
-    return el("code", {class: "math-source"}, text);
+    return el("code", {class: "math-source", dir: "ltr"}, text);
 }
 
 // Addresses behind # are conversations here, so that marks and footnotes find each other by script.
@@ -120,7 +120,7 @@ export function inline(text, context = ALONE, depth = 0) {
                 i += run - 1;
             } else {
                 const code = text.slice(i + run, end - run).replace(/\n/g, " ");
-                push(el("code", {}, /^ .*[^ ].* $/.test(code) ? code.slice(1, -1) : code));
+                push(el("code", {dir: "ltr"}, /^ .*[^ ].* $/.test(code) ? code.slice(1, -1) : code));
                 i = end - 1;
             }
         } else if (c === "&" && entity_at(text, i)) {

@@ -51,7 +51,7 @@ export class MessageView {
             el("div", {class: "foot"}, this.versions, this.stats, this.tools));
         if (user) {
             if (message.attachments) this.body.append(attachments_element(message.attachments));
-            if (message.content) this.body.append(el("div", {class: "plain"}, message.content));
+            if (message.content) this.body.append(el("div", {class: "plain", dir: "auto"}, message.content));
         } else {
             this.summary = el("summary", {}, "Reasoning");
             this.reasoning = el("div", {class: "markdown"});
@@ -159,7 +159,7 @@ export class MessageView {
 
     begin_edit(edit) {
         const user = this.message.role === "user";
-        const area = el("textarea", {rows: "3", "aria-label": "Text of the message", value: this.message.content});
+        const area = el("textarea", {rows: "3", dir: "auto", "aria-label": "Text of the message", value: this.message.content});
         const end = () => {
             form.replaceWith(this.body);
             this.tools.hidden = false;

@@ -56,9 +56,15 @@ export function new_chat(system = "") {
 // The index is read again each time, as other tabs write it too.
 export function save_chat(chat) {
     write(CHAT + chat.id, chat);
-    const index = list_chats().filter((entry) => entry.id !== chat.id);
+    const before = list_chats(), index = before.filter((entry) => entry.id !== chat.id);
     index.unshift({id: chat.id, title: chat.title, updated: chat.updated});
-    write(INDEX, index);
+    try {
+        write(INDEX, index);
+    } catch (error) {
+        // What no list shows nobody could delete.
+        if (index.length > before.length) remove(CHAT + chat.id);
+        throw error;
+    }
 }
 
 export function delete_chat(id) {
@@ -161,7 +167,8 @@ export function chat_markdown(chat) {
     return parts.join("\n\n") + "\n";
 }
 
-// Saves all conversations of an exported file under new ids and returns them. Throws Error that says what was wrong.
+// Saves conversations of an exported file under new ids, as many as the browser has room for; returns {saved: [...], left: how many it
+// had none for}. Throws Error that says what was wrong.
 export function import_chats(text) {
     let file;
     try {
@@ -174,8 +181,17 @@ export function import_chats(text) {
         throw new Error("This file holds no conversations of this page. Choose one that it exported as JSON.");
     const chats = given.map((value) => clean_chat(value, new_id())).filter(Boolean);
     if (chats.length === 0) throw new Error("None of this file's conversations could be read.");
-    chats.forEach(save_chat);
-    return chats;
+    const saved = [];
+    for (const chat of chats) {
+        try {
+            save_chat(chat);
+            saved.push(chat);
+        } catch (error) {
+            // The next may be shorter.
+            if (!(error instanceof StorageFull)) throw error;
+        }
+    }
+    return {saved, left: chats.length - saved.length};
 }
 
 // ---- settings and the key
