@@ -35,13 +35,15 @@ async function error_of(response) {
     return new ApiError(response.status, message, code, Number.isFinite(retry) ? retry : null, loaded);
 }
 
+const unreachable = () => new ApiError(0, "The server does not answer.", "unreachable");
+
 async function ask(path, options = {}) {
     let response;
     try {
         response = await fetch(path, {cache: "no-store", credentials: "omit", ...options});
     } catch (error) {
         if (error.name === "AbortError") throw error;
-        throw new ApiError(0, "The server does not answer.", "unreachable");
+        throw unreachable();
     }
     if (!response.ok) throw await error_of(response);
     return response;
@@ -50,18 +52,22 @@ async function ask(path, options = {}) {
 // These answers never wait for the model; a connection that was lost without a word may wait for ever.
 const GET_MS = 20000;
 
-export async function get_json(path) {
-    return (await ask(path, {headers: headers(), signal: AbortSignal.timeout(GET_MS)})).json();
+async function get(path, read) {
+    try {
+        return await read(await ask(path, {headers: headers(), signal: AbortSignal.timeout(GET_MS)}));
+    } catch (error) {
+        // The end of its time, which WebKit calls AbortError, or of the connection.
+        throw error instanceof ApiError ? error : unreachable();
+    }
 }
 
-export async function get_text(path) {
-    return (await ask(path, {headers: headers(), signal: AbortSignal.timeout(GET_MS)})).text();
-}
+export const get_json = (path) => get(path, (response) => response.json());
+export const get_text = (path) => get(path, (response) => response.text());
 
 // {state: "ready" | "loading" | "failed" | "unreachable", loaded: 0 to 1 or null, message}
 export async function health() {
     try {
-        await ask("health", {signal: AbortSignal.timeout(GET_MS)});
+        await get("health", (response) => response.text());
         return {state: "ready"};
     } catch (error) {
         if (error.status === 0) return {state: "unreachable", message: error.message};

@@ -4,14 +4,14 @@ import {el, number_text, svg} from "./dom.js";
 const SAMPLES = 60, WIDTH = 120, HEIGHT = 40;
 
 // 1, 2 or 5 with zeros, not below `value`.
-export function round_top(value) {
+function round_top(value) {
     if (!(value > 0)) return 1;
     const power = 10 ** Math.floor(Math.log10(value));
     return power * [1, 2, 5, 10].find((step) => step * power >= value * .999);
 }
 
 // Runs of samples without gaps: [[[index, value], ...], ...].
-export function runs_of(samples) {
+function runs_of(samples) {
     const runs = [];
     samples.forEach((value, i) => {
         if (value === null) return;

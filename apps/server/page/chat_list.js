@@ -6,7 +6,7 @@ import {list_chats, load_chat} from "./store.js";
 const SEARCH_MS = 120, DAY = 86400000;
 
 // "Today", "March 2025" and so on; days are the reader's.
-export function heading_of(time, now = Date.now()) {
+function heading_of(time, now = Date.now()) {
     const midnight = new Date(now);
     midnight.setHours(0, 0, 0, 0);
     const days = Math.ceil((midnight.getTime() - time) / DAY);

@@ -7,7 +7,7 @@ import {colour_of, plan_element, swatch} from "./plan_view.js";
 const PARTS = [["weights_bytes", "weights"], ["cache_bytes", "cache"], ["work_bytes", "work"], ["mapped_bytes", "mapped from the file"]];
 
 // {name: value} of Prometheus' text format; names without the prefix "tessera_", samples with labels left out.
-export function parse_metrics(text) {
+function parse_metrics(text) {
     const values = {};
     for (const line of text.split("\n")) {
         const found = /^tessera_(\w+) (\S+)$/.exec(line);
@@ -36,7 +36,7 @@ function device_element(device, devices) {
 }
 
 // Tokens in the time in which the engine worked: a second that is idle in part is no slower, and one without any has no rate.
-export function rate_of(tokens, worked, passed) {
+function rate_of(tokens, worked, passed) {
     return tokens > 0 ? tokens / (worked > 0 ? Math.min(worked, passed) : passed) : null;
 }
 

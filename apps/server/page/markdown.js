@@ -62,7 +62,7 @@ function is_open(text, mark) {
 }
 
 // Top-level blocks as ranges of lines: [{kind, lines}]. `pending`: the text goes on.
-export function blocks_of(lines, pending = false) {
+function blocks_of(lines, pending = false) {
     const blocks = [], seen = {};
     let at = 0;
     while (at < lines.length) {

@@ -8,7 +8,7 @@ export const colour_of = (devices, id) => `device-${Math.max(0, devices.findInde
 export const swatch = (devices, id) => el("span", {class: `swatch ${colour_of(devices, id)}`, "aria-hidden": "true"});
 
 // "0-3, 5"
-export function ranges_text(numbers) {
+function ranges_text(numbers) {
     const parts = [];
     for (let i = 0; i < numbers.length;) {
         let j = i;

@@ -31,7 +31,7 @@ function remove(key, storage = "localStorage") {
 }
 
 // Not crypto.randomUUID, which is missing without TLS away from this machine.
-export function new_id() {
+function new_id() {
     return Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, "0")).join("");
 }
 
