@@ -10,6 +10,7 @@ from selenium.webdriver.common.keys import Keys
 
 import running_server
 from page_browser import ANSWER, QUESTION, Page, WithAServer
+from page_contrast import Contrast  # noqa: F401: its tests are run, too
 from page_pretend import PretendServer
 from page_texts import Texts  # noqa: F401: its tests are run, too
 from running_server import RunningServer
