@@ -70,8 +70,10 @@ void set_draft_types(DraftSettings& drafts, std::string_view text) {
     for (const std::string& type : split(text, ',')) {
         if (type == "ngram" || type.starts_with("ngram-") || type == "suffix") {
             drafts.repeat = true;
+        } else if (type == "mtp" || type == "draft-mtp") {
+            drafts.prediction = true;
         } else if (type != "none" && type != "draft" && type != "draft-simple") {
-            throw WrongValue("none, ngram, or draft, which -md asks for anyway");
+            throw WrongValue("none, ngram, mtp, or draft, which -md asks for anyway");
         }
     }
 }

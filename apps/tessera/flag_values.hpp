@@ -24,7 +24,7 @@ void set_parallel(ModelSettings& settings, std::string_view text);
 void add_stop(ModelSettings& settings, std::string_view text);
 void add_bias(session::SamplingParameters& sampling, std::string_view text);
 
-// none, ngram and its kinds of other programs, draft.
+// none, ngram and its kinds of other programs, mtp, draft.
 void set_draft_types(DraftSettings& drafts, std::string_view text);
 
 void limit_rows(EngineOptions& engine, std::string_view text);

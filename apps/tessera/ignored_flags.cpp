@@ -67,7 +67,8 @@ constexpr Flag kIgnoredFlags[] = {
             "--cache-type-v-draft --spec-draft-type-v -ngld --gpu-layers-draft --n-gpu-layers-draft --spec-draft-ngl -devd "
             "--device-draft --spec-draft-device -otd --override-tensor-draft --spec-draft-override-tensor -ncmoed "
             "--n-cpu-moe-draft --spec-draft-n-cpu-moe --spec-draft-ncmoe", Takes::kValue, kDraftsElsewhere, kEngine & ~kGenerate),
-    ignored("draft-cpu-moe-elsewhere", "-cmoed --cpu-moe-draft --spec-draft-cpu-moe", Takes::kNothing, kDraftsElsewhere, kEngine & ~kGenerate),
+    ignored("draft-cpu-moe-elsewhere", "-cmoed --cpu-moe-draft --spec-draft-cpu-moe --mtp -mtp --multi-token-prediction -no-mtp --no-multi-token-prediction",
+            Takes::kNothing, kDraftsElsewhere, kEngine & ~kGenerate),
     ignored("draft-details",
             "--draft-params --draft-p-split --spec-draft-p-split --spec-stage "
             "-Cd --cpu-mask-draft --spec-draft-cpu-mask -Crd --cpu-range-draft --spec-draft-cpu-range --cpu-strict-draft "
@@ -81,8 +82,7 @@ constexpr Flag kIgnoredFlags[] = {
             "--suffix-max-depth --suffix-corpus -lcs --lookup-cache-static -lcd --lookup-cache-dynamic -mtprot "
             "--mtp-requantize-output-tensor", Takes::kValue, kDraftDetail),
     ignored("draft-switches",
-            "--spec-default --spec-autotune --recurrent-ckpt-mode -mtp --multi-token-prediction -no-mtp --no-multi-token-prediction "
-            "--spec-draft-backend-sampling --no-spec-draft-backend-sampling", Takes::kNothing, kDraftDetail),
+            "--spec-default --spec-autotune --recurrent-ckpt-mode --spec-draft-backend-sampling --no-spec-draft-backend-sampling", Takes::kNothing, kDraftDetail),
     // Text that is read and printed
     ignored("no-display-prompt", "--no-display-prompt", Takes::kNothing, "only the completion is ever printed"),
     ignored("color", "-co --color", Takes::kSwitch, "output is never coloured"),

@@ -286,16 +286,18 @@ ModelSettings read_model_settings(Arguments& arguments) {
     arguments.read_into(engine.placement);
     arguments.read_into(settings.common.devices);
     arguments.read_into(settings.drafts);
-    remark_without(arguments, "draft-model",
-                   {"draft-p-min", "draft-ctx-size", "draft-threads", "draft-threads-batch", "draft-cache-type-k",
-                    "draft-cache-type-v", "draft-gpu-layers", "draft-device", "draft-override-tensor",
-                    "draft-n-cpu-moe", "draft-cpu-moe"});
-    if (!settings.drafts.repeat) {
+    if (settings.drafts.prediction && settings.drafts.model) contradiction(arguments, "draft-model", "mtp");
+    if (!settings.drafts.prediction)
+        remark_without(arguments, "draft-model",
+                       {"draft-p-min", "draft-ctx-size", "draft-threads", "draft-threads-batch", "draft-cache-type-k",
+                        "draft-cache-type-v", "draft-gpu-layers", "draft-device", "draft-override-tensor",
+                        "draft-n-cpu-moe", "draft-cpu-moe"});
+    if (!settings.drafts.repeat && !settings.drafts.prediction) {
         const std::string type = arguments.text("draft-types").value_or("none");
         if (type != "none") remark_without(arguments, "draft-model", {"draft-types"});
         for (const std::string_view flag : {"draft-max", "draft-min"}) {
             if (settings.drafts.model || type != "none" || !arguments.has(flag)) continue;
-            arguments.remark(fmt::format("{}: without effect, since neither --spec-type ngram nor -md is given",
+            arguments.remark(fmt::format("{}: without effect, since none of --spec-type ngram, --mtp and -md is given",
                                          arguments.typed(flag)));
         }
     }

@@ -68,7 +68,7 @@ int64_t read_prediction_layers(ModelFile& model, int64_t layers) {
         numbers += (numbers.empty() ? "" : "|") + std::to_string(layer);
     if (found > 0)
         model.leave_out(
-            {fmt::format(R"(^blk\.(?:{})\.)", numbers), "layers that predict further tokens are not computed"});
+            {fmt::format(R"(^blk\.(?:{})\.)", numbers), "layers that predict further tokens serve drafts alone"});
     return found;
 }
 

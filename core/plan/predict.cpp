@@ -1,12 +1,14 @@
 #include "core/plan/predict.hpp"
 
 #include "core/base/error.hpp"
+#include "core/graph/needed.hpp"
 #include "core/plan/streaming.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace tessera {
@@ -30,6 +32,9 @@ class StepPrediction {
           prompt_(prompt) {
         for (std::vector<double>* times : {&free_, &free_before_, &sent_}) times->resize(plan.devices.size());
         time_.busy.resize(plan.devices.size());
+        // States of all rows, which drafts alone need, do not count: prompts are cut as they are without drafts.
+        const Value logits = plan.graph.find_output("logits");
+        if (logits && plan.graph.find_output("row_states")) needed_ = storages_needed_by(plan.graph, logits);
     }
 
     StepTime run() {
@@ -62,6 +67,8 @@ class StepPrediction {
             const PlannedNode& planned = plan_.nodes[i];
             const Node& node = plan_.graph.nodes()[planned.node];
             const int32_t range = working_range(plan_.graph, node);
+            const auto is_needed = [&](Value of) { return of && needed_.contains(plan_.graph.storage_of(of)); };
+            if (!needed_.empty() && std::ranges::none_of(node.outputs, is_needed)) continue;
             if (range == TSR_RANGE_PROMPT_ROWS && !prompt_) continue;
             if (range == TSR_RANGE_GENERATION_ROWS && prompt_) continue;
             // Logits are wanted of the last row.
@@ -151,6 +158,7 @@ class StepPrediction {
     const bool prompt_;
     double begin_ = 0, end_ = 0;       // of a step
     std::vector<double> free_;         // when each device has done what came before
+    std::set<StorageId> needed_;       // by what is predicted; empty: all
     std::vector<double> free_before_;  // when it had done the step before
     std::vector<double> sent_;         // when the last copy from it has ended
     // Devices with the current contents of an activation, and since when; the one that wrote it first.

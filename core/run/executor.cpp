@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/seconds.hpp"
+#include "core/graph/needed.hpp"
 #include "core/plan/step_walk.hpp"
 #include "core/run/work_text.hpp"
 
@@ -72,6 +73,9 @@ void Executor::load(const WeightSource& source, const LoadProgress& progress) {
     }
     warm_up();
     streamer_.load();
+    // Steps of generation are without what gives states of all rows.
+    choose_output(plan_.graph.find_output("row_states") ? "logits" : "");
+    recorded_ = left_out_;
     recordings_.record(plan_, registry_, tracks_, static_cast<int32_t>(plan_.options.max_sequences),
                        [this](ActionId id, const RowBounds& bounds) { enqueue(id, bounds); });
     for (std::string& note : memory_.context_notes()) notes_.push_back(std::move(note));
@@ -79,24 +83,12 @@ void Executor::load(const WeightSource& source, const LoadProgress& progress) {
 
 void Executor::find_unneeded() {
     const Graph& graph = plan_.graph;
-    const auto needed_by = [&](Value output) {
-        std::set<StorageId> needed = {graph.storage_of(output)};
-        for (size_t i = graph.nodes().size(); i-- > 0;) {
-            const Node& node = graph.nodes()[i];
-            const auto is_needed = [&](Value value) { return value && needed.contains(graph.storage_of(value)); };
-            if (std::ranges::none_of(node.outputs, is_needed)) continue;
-            for (const Value value : node.inputs) {
-                if (value) needed.insert(graph.storage_of(value));
-            }
-        }
-        return needed;
-    };
     if (graph.outputs().size() < 2) return;
     for (const auto& [name, value] : graph.outputs()) {
         Unneeded unneeded{name, {}, {}};
-        const std::set<StorageId> own = needed_by(value);
+        const std::set<StorageId> own = storages_needed_by(graph, value);
         for (const auto& [other_name, other] : graph.outputs())
-            std::ranges::set_difference(needed_by(other), own,
+            std::ranges::set_difference(storages_needed_by(graph, other), own,
                                         std::inserter(unneeded.storages, unneeded.storages.end()));
         for (uint32_t i = 0; i < plan_.nodes.size(); ++i) {
             const auto is_unneeded = [&](Value of) { return of && unneeded.storages.contains(graph.storage_of(of)); };
@@ -110,10 +102,12 @@ void Executor::find_unneeded() {
 void Executor::choose_output(std::string_view name) {
     left_out_ = nullptr;
     for (const Unneeded& one : unneeded_) {
-        const bool chosen = one.output == name;
-        for (const uint32_t node : one.nodes) nodes_[node].leave_out(chosen);
-        if (chosen && !one.nodes.empty()) left_out_ = &one;
+        for (const uint32_t node : one.nodes) nodes_[node].leave_out(false);
     }
+    const auto chosen = std::ranges::find(unneeded_, name, &Unneeded::output);
+    if (chosen == unneeded_.end() || chosen->nodes.empty()) return;
+    for (const uint32_t node : chosen->nodes) nodes_[node].leave_out(true);
+    left_out_ = &*chosen;
 }
 
 // Runs each node once, so that code and data which kernels load lazily are present before anything is recorded.
@@ -312,8 +306,8 @@ class Executor::StepVisitor {
     }
 
     void launch(ActionId id, const Action& action) {
-        const bool whole = !executor_.left_out_;  // recordings have all nodes
-        if (const tsr_recording recording = whole ? executor_.recordings_.find(id, executor_.bounds_) : nullptr) {
+        const bool recorded = executor_.left_out_ == executor_.recorded_;
+        if (const tsr_recording recording = recorded ? executor_.recordings_.find(id, executor_.bounds_) : nullptr) {
             try {
                 executor_.tracks_.device(action.track).replay(executor_.tracks_.queue(action.track), recording);
             } catch (const Error& error) {

@@ -138,6 +138,7 @@ class Executor {
     };
     std::vector<Unneeded> unneeded_;      // an output each
     const Unneeded* left_out_ = nullptr;  // of the step that is being taken
+    const Unneeded* recorded_ = nullptr;  // of recordings
     ExpertStreamer streamer_;
     HostNodes host_nodes_;
     std::unique_ptr<StepChecker> checker_;

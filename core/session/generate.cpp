@@ -224,8 +224,9 @@ void Generator::compute() {
         options_.on_step(ids);
     }
     std::vector<std::span<const float>> outputs;
-    if (std::ranges::any_of(entries_, &BatchEntry::output)) {
+    if (std::ranges::any_of(entries_, &BatchEntry::output) || drafting_.wants_states()) {
         outputs = engine_.step(entries_);
+        if (drafting_.wants_states()) drafting_.computed(tasks_, entries_);
     } else {
         engine_.submit(entries_);
     }

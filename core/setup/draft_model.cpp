@@ -1,7 +1,9 @@
 #include "core/setup/draft_model.hpp"
 
+#include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/session/drafts/model_drafts.hpp"
+#include "core/session/drafts/prediction_drafts.hpp"
 #include "core/setup/prompts.hpp"
 
 #include <algorithm>
@@ -10,7 +12,17 @@
 namespace tessera {
 namespace {
 
-constexpr std::string_view kWhich = "draft model: ";
+std::string_view which(const ModelSettings& settings) {
+    return settings.drafts.prediction ? "layer of prediction: " : "draft model: ";
+}
+
+bool is_asked_for(const DraftSettings& drafts) {
+    if (drafts.model && drafts.prediction) {
+        fail(TSR_INVALID_ARGUMENT,
+             "drafts of a draft model and of the model's layer of prediction are asked for; one of them is possible");
+    }
+    return drafts.most > 0 && (drafts.model || drafts.prediction);
+}
 
 // What is given for the draft model, and of the model's settings what holds for a whole process.
 ModelSettings settings_of_draft(const ModelSettings& settings) {
@@ -19,7 +31,17 @@ ModelSettings settings_of_draft(const ModelSettings& settings) {
     own.common.config = settings.common.config;
     own.common.plugin_folders = settings.common.plugin_folders;
     own.common.devices = settings.common.devices;
-    own.common.model = drafts.model;
+    if (drafts.prediction) {
+        own.common.model = settings.common.model;
+        own.common.overrides = settings.common.overrides;
+        own.common.rope = settings.common.rope;
+        own.latent_attention = settings.latent_attention;
+        own.engine.lowerings = settings.engine.lowerings;
+        own.engine.prediction = true;
+        own.engine.rows = session::PredictionDrafts::kRows;
+    } else {
+        own.common.model = drafts.model;
+    }
     if (drafts.gpus) {
         own.common.devices.gpus = drafts.gpus;
         own.common.devices.only.reset();
@@ -50,8 +72,8 @@ struct Prepared {
     std::vector<Notice> notices;
 };
 
-Notice of_draft(Notice notice) {
-    notice.text = std::string(kWhich) + notice.text;
+Notice of_draft(const ModelSettings& settings, Notice notice) {
+    notice.text = std::string(which(settings)) + notice.text;
     return notice;
 }
 
@@ -84,41 +106,49 @@ void take_memory(Machine& machine, const Plan& plan) {
 std::shared_ptr<session::DraftSource> load_draft_model(const ModelSettings& settings, Machine& machine,
                                                        const text::Tokenizer& tokenizer, DraftUse use,
                                                        const NoticeSink& say, const LoadProgress& progress) {
-    if (!settings.drafts.model || settings.drafts.most == 0) return nullptr;
+    if (!is_asked_for(settings.drafts)) return nullptr;
     Prepared prepared = prepare(settings, use, {});
-    const auto own_tokenizer = make_tokenizer(prepared.model.file);
-    session::check_same_vocabulary(tokenizer, *own_tokenizer);
-    for (const Notice& notice : prepared.notices) say(of_draft(notice));
+    size_t vocabulary = tokenizer.size();
+    if (!settings.drafts.prediction) {
+        const auto own_tokenizer = make_tokenizer(prepared.model.file);
+        session::check_same_vocabulary(tokenizer, *own_tokenizer);
+        vocabulary = std::min(vocabulary, own_tokenizer->size());
+    }
+    for (const Notice& notice : prepared.notices) say(of_draft(settings, notice));
     std::unique_ptr<Engine> engine = load_engine(
         std::move(prepared.model), *prepared.machine, prepared.options, settings.drafts.context == 0, TSR_PAGE_TOKENS,
-        false, [&](const Notice& notice) { say(of_draft(notice)); }, progress);
+        false, [&](const Notice& notice) { say(of_draft(settings, notice)); }, progress);
     take_memory(machine, engine->plan());
     // The machine outlives the engine.
     struct Held {
         std::unique_ptr<Machine> machine;
-        std::unique_ptr<session::ModelDrafts> drafts;
+        std::unique_ptr<session::DraftSource> drafts;
     };
     const auto held = std::make_shared<Held>();
     held->machine = std::move(prepared.machine);
-    held->drafts = std::make_unique<session::ModelDrafts>(
-        std::move(engine), std::min(tokenizer.size(), own_tokenizer->size()), settings.drafts.least_probability);
+    const double least = settings.drafts.least_probability;
+    if (settings.drafts.prediction) {
+        held->drafts = std::make_unique<session::PredictionDrafts>(std::move(engine), vocabulary, least);
+    } else {
+        held->drafts = std::make_unique<session::ModelDrafts>(std::move(engine), vocabulary, least);
+    }
     return {held, held->drafts.get()};
 }
 
 std::vector<std::string> plan_draft_model(const ModelSettings& settings, Machine& machine, DraftUse use,
                                           const std::optional<std::filesystem::path>& rig) {
     std::vector<std::string> lines;
-    if (!settings.drafts.model || settings.drafts.most == 0) return lines;
+    if (!is_asked_for(settings.drafts)) return lines;
     const Prepared prepared = prepare(settings, use, rig);
     const PlannedModel planned =
         plan_model(prepared.model.file, prepared.machine->registry, prepared.machine->hardware, prepared.options);
     const Plan& plan = planned.plan;
-    for (const Notice& notice : prepared.notices) lines.push_back(of_draft(notice).text);
+    for (const Notice& notice : prepared.notices) lines.push_back(of_draft(settings, notice).text);
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
         const DeviceMemory& memory = plan.memory[device];
         if (memory.allocated() + memory.mapped == 0) continue;
         lines.push_back(fmt::format("{}{} takes {} of {} for a context of {} tokens, which the plan below leaves free",
-                                    kWhich, prepared.model.path.filename().string(),
+                                    which(settings), prepared.model.path.filename().string(),
                                     size_text(memory.allocated() + memory.mapped), plan.devices[device]->id,
                                     planned.context));
     }

@@ -1,4 +1,4 @@
-// A draft model beside the model that answers.
+// A draft model, or the model's own layer that predicts further tokens, beside the model that answers.
 #pragma once
 
 #include "core/session/drafts/draft_source.hpp"
@@ -20,8 +20,9 @@ struct DraftUse {
 };
 
 // The draft model of the settings with a machine of its own, as its devices are its own choice, loaded or planned
-// before the model: what it takes of memory is taken from `machine`. Lines and notices begin with "draft model: ".
-// Throws what open_model, settle, load_engine and check_same_vocabulary throw. Settings without a draft model: null.
+// before the model: what it takes of memory is taken from `machine`. Lines and notices begin with "draft model: ", or
+// "layer of prediction: ", which is loaded so, too, of the model's file. Throws what open_model, settle, load_engine
+// and check_same_vocabulary throw, and Error(TSR_INVALID_ARGUMENT) where both are asked for. Settings of neither: null.
 std::shared_ptr<session::DraftSource> load_draft_model(const ModelSettings& settings, Machine& machine,
                                                        const text::Tokenizer& tokenizer, DraftUse use,
                                                        const NoticeSink& say, const LoadProgress& progress);

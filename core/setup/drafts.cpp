@@ -14,6 +14,7 @@ void make_room(const DraftSettings& drafts, EngineOptions& options) {
     if (drafts.any())
         options.output_rows =
             options.sequences + std::max(std::min(drafts.most, session::kMostDrafted), options.sequences);
+    options.states = drafts.any() && drafts.prediction;
 }
 
 session::DraftOptions make_drafts(const DraftSettings& drafts, std::shared_ptr<session::DraftSource> model) {

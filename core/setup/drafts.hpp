@@ -12,7 +12,8 @@
 
 namespace tessera {
 
-// Rows of logits for drafts, of one request or, where many are worked on, one each.
+// Rows of logits for drafts, of one request or, where many are worked on, one each; and states, where drafts begin with
+// them.
 void make_room(const DraftSettings& drafts, EngineOptions& options);
 
 // For a generator over the engine. `model`: of load_draft_model(); it is asked where nothing is repeated.

@@ -41,8 +41,10 @@ struct DraftSettings {
     uint32_t most = session::kMostDrafted;  // tokens of one
     uint32_t least = 1;                     // a shorter one is not verified
 
-    // The draft model, with what is said of it alone; all else is as of the model.
+    // The draft model, or the model's own layer that predicts further tokens (--mtp), with what is said of it alone;
+    // all else is as of the model.
     std::optional<std::filesystem::path> model;
+    bool prediction = false;
     double least_probability = 0;  // a less likely token ends a draft
     uint32_t context = 0;          // tokens that its cache holds; 0: as many as the model's, or as fit
     uint32_t threads = 0, prompt_threads = 0;
@@ -52,7 +54,7 @@ struct DraftSettings {
     std::vector<TensorRule> rules;
     tsr_type cache_type_k = TSR_TYPE_F16, cache_type_v = TSR_TYPE_F16;
 
-    bool any() const noexcept { return most > 0 && (repeat || model); }
+    bool any() const noexcept { return most > 0 && (repeat || model || prediction); }
 };
 
 struct ModelSettings {

@@ -166,7 +166,7 @@ TEST(Arguments, LinesOfOthersAreUnderstood) {
             found.push_back(remark.substr(0, remark.find_first_of(": ")));
         EXPECT_EQ(found, said);
     }
-    EXPECT_EQ(count, 72u);
+    EXPECT_EQ(count, 74u);
 }
 
 TEST(Arguments, OptionalValuesAreTakenOnlyIfTheyAreSwitchWords) {

@@ -3,6 +3,7 @@
 #include "core/base/error.hpp"
 #include "tests/goldens/golden.hpp"
 #include "tests/goldens/golden_models.hpp"
+#include "tests/run/simulated_rig.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,18 +91,22 @@ Predicted predict(Engine& layer, std::span<const Token> tokens, std::span<const 
 class Predictions : public testing::TestWithParam<const char*> {
   protected:
     void expect_recorded(const char* plugin, double tolerance) {
-        if (!test::runs_here(plugin)) return;
+        if (test::runs_here(plugin)) expect_recorded(plugin, test::plugins_up_to(plugin), {}, tolerance);
+    }
+    void expect_recorded(const char* plugin, const test::TestConfig& config, const std::vector<double>& split,
+                         double tolerance) {
         const auto file = gguf::GgufFile::open(std::filesystem::path(TSR_SOURCE_DIR "/tests/goldens") /
                                                (std::string(GetParam()) + ".prediction.golden.gguf"));
         const auto text = test::values_of<int32_t>(file, "text"), tokens = test::values_of<int32_t>(file, "tokens"),
                    positions = test::values_of<int32_t>(file, "positions");
         const auto logits = test::values_of<float>(file, "logits"), states = test::values_of<float>(file, "states"),
                    margin = test::values_of<float>(file, "margin");
-        const Config config = test::plugins_up_to(plugin);
         const auto model = test::golden_model(GetParam());
         std::vector<float> given;
         {
-            test::LoadedModel target(model, options_of_model(text.size()), config);
+            EngineOptions options = options_of_model(text.size());
+            options.placement.tensor_split = split;
+            test::LoadedModel target(model, options, config);
             given = states_of(*target.engine, text);
         }
         test::LoadedModel layer(model, options_of_layer(tokens.size()), config);
@@ -138,6 +143,10 @@ TEST_P(Predictions, AreAsRecorded) {
     expect_recorded("reference", 1e-5);
     expect_recorded("cpu_avx2", 1e-4);
     expect_recorded("cpu_avx512", 1e-4);
+}
+
+TEST_P(Predictions, AreAsRecordedOnCards) {
+    expect_recorded("two cards", test::rig_config({860, 860}), {1, 1}, 1e-2);
 }
 
 TEST_P(Predictions, StatesChangeNoLogits) {

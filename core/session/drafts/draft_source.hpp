@@ -28,6 +28,15 @@ struct DraftWish {
     std::vector<DraftToken> draft;
 };
 
+// What a step has computed of one request.
+struct DraftStates {
+    RequestId id;
+    uint32_t position;              // of the first row
+    std::span<const Token> rows;    // their tokens; those of a draft are among them, whether they are accepted or not
+    std::span<const float> states;  // Engine::states(), of each row
+    std::span<const Token> text;    // prompt and answer so far, without what the step's logits give
+};
+
 // One thread at a time. What a source costs in time is measured by whoever asks it.
 class DraftSource {
   public:
@@ -42,6 +51,11 @@ class DraftSource {
 
     // Whether a call costs so much that it is to be asked for no more tokens than are used.
     virtual bool is_costly() const noexcept { return false; }
+
+    // Whether it is to be told of the states of all rows, which the engine has to give then.
+    virtual bool wants_states() const noexcept { return false; }
+    // Throws Error. Requests that are not known are new.
+    virtual void computed(const DraftStates&) {}
 };
 
 }  // namespace tessera::session

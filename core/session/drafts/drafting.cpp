@@ -60,16 +60,43 @@ void Drafting::cut(DraftWish& wish, Task& task) noexcept {
 }
 
 // A source that fails is asked no more: answers are the same without it.
-bool Drafting::ask(DraftSource& source, std::span<DraftWish> wishes) {
+template <typename Work>
+bool Drafting::without_failure(const DraftSource& source, const Work& work) {
     try {
-        source.propose(wishes);
+        work();
         return true;
     } catch (const std::exception& error) {
         log().error("drafts are no longer made: {}", error.what());
     }
-    for (DraftWish& wish : wishes) wish.draft.clear();
     std::erase_if(options_.sources, [&](const auto& one) { return one.get() == &source; });
     return false;
+}
+
+bool Drafting::ask(DraftSource& source, std::span<DraftWish> wishes) {
+    if (without_failure(source, [&] { source.propose(wishes); })) return true;
+    for (DraftWish& wish : wishes) wish.draft.clear();
+    return false;
+}
+
+bool Drafting::wants_states() const noexcept {
+    return std::ranges::any_of(options_.sources, [](const auto& source) { return source->wants_states(); });
+}
+
+void Drafting::computed(std::span<Task* const> tasks, std::span<const BatchEntry> entries) {
+    for (const auto& source : std::vector(options_.sources)) {
+        if (!source->wants_states()) continue;
+        without_failure(*source, [&] {
+            for (size_t i = 0; i < entries.size(); ++i) {
+                const Task& task = *tasks[i];
+                if (!drafts(task) || task.request.max_new_tokens < 2) continue;
+                const auto states = engine_.states(i);
+                if (states.empty()) continue;
+                const auto rows = static_cast<uint32_t>(entries[i].tokens.size());
+                source->computed({task.answer.id, engine_.cache().length(*task.sequence) - rows, entries[i].tokens,
+                                  states, task.tokens});
+            }
+        });
+    }
 }
 
 void Drafting::make(std::span<Task* const> tasks, uint32_t others, uint32_t rows, bool busy) {

@@ -25,6 +25,11 @@ class Drafting {
     // with logits; `busy`: the step has rows of prompts, too.
     void make(std::span<Task* const> tasks, uint32_t others, uint32_t rows, bool busy);
 
+    // Whether computed() is to be called.
+    bool wants_states() const noexcept;
+    // Engine::step() has returned for these entries, a task each, and nothing has come of its logits yet.
+    void computed(std::span<Task* const> tasks, std::span<const BatchEntry> entries);
+
     // The step has ended, and Task::chosen is what the model chose behind the tokens of before.
     void learn(Task& task) noexcept;
     void forget(const Task& task) noexcept;
@@ -37,6 +42,8 @@ class Drafting {
 
   private:
     bool ask(DraftSource& source, std::span<DraftWish> wishes);
+    template <typename Work>
+    bool without_failure(const DraftSource& source, const Work& work);
     uint32_t most_for(const Task& task) const noexcept;
     static void cut(DraftWish& wish, Task& task) noexcept;
 

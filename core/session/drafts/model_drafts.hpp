@@ -1,7 +1,7 @@
 // Drafts of a smaller model: speculative decoding, Leviathan et al., arXiv:2211.17192.
 #pragma once
 
-#include "core/session/drafts/draft_source.hpp"
+#include "core/session/drafts/draft_texts.hpp"
 #include "core/session/engine.hpp"
 #include "core/text/tokenizer.hpp"
 
@@ -30,42 +30,31 @@ class ModelDrafts final : public DraftSource {
     ~ModelDrafts() override;
 
     void propose(std::span<DraftWish> wishes) override;
-    void forget(RequestId id) noexcept override;
+    void forget(RequestId id) noexcept override { texts_.forget(id); }
     bool is_costly() const noexcept override { return true; }
-
-    // Of a token with this probability.
-    static uint8_t kind_of(double probability) noexcept;
 
     const Engine& engine() const noexcept { return *engine_; }
     uint64_t computed_tokens() const noexcept { return computed_tokens_; }
 
   private:
-    struct Text {
-        SequenceId sequence;
-        std::vector<Token> tokens;  // that are cached
-        std::optional<RequestId> owner;
-        uint64_t used;  // the last call that needed it
-    };
     // A wish in a step: the next tokens of its text.
     struct Part {
         DraftWish* wish;
-        Text* text;
+        DraftText* text;
         std::span<const Token> next;
         bool last;  // behind these the draft begins
     };
 
-    Text* text_of(const DraftWish& wish);
-    Text* new_text(const DraftWish& wish);
-    bool make_room(Text& text, uint32_t tokens, uint64_t reserved);
-    bool shorten(Text& text, size_t tokens);
-    void drop(const Text& text);
+    DraftText* text_of(const DraftWish& wish);
+    DraftText* new_text(const DraftWish& wish);
+    bool shorten(DraftText& text, size_t tokens);
     bool take_token(const Part& part, std::span<const float> logits) const;
 
     const std::unique_ptr<Engine> engine_;
+    DraftTexts texts_;
     const size_t vocabulary_;
     const double least_;
-    std::vector<std::unique_ptr<Text>> texts_;
-    uint64_t calls_ = 0, computed_tokens_ = 0;
+    uint64_t computed_tokens_ = 0;
 };
 
 }  // namespace tessera::session
