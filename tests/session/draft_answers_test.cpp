@@ -4,15 +4,18 @@
 #include "core/session/drafts/ngram_drafts.hpp"
 #include "core/session/generate.hpp"
 #include "core/text/vocabulary_from_gguf.hpp"
+#include "tests/captured_log.hpp"
 #include "tests/session/draft_fixture.hpp"
 #include "tests/support.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -418,15 +421,43 @@ class Failing final : public DraftSource {
         fail(TSR_DOES_NOT_FIT, "no memory for drafts");
     }
     void forget(RequestId) noexcept override {}
+    std::string_view name() const noexcept override { return "a crystal ball"; }
     uint32_t asked = 0;
 };
 
 TEST_F(Drafts, OfASourceThatFailsAreNotMissed) {
+    CapturedLog log;
     const std::vector<Asked> asked = questions();
     const std::vector<Found> wanted = ask(with(nullptr), asked);
     const auto source = std::make_shared<Failing>();
     expect_same(ask(with(source), asked), wanted, "a failure");
     EXPECT_EQ(source->asked, 1u);
+    EXPECT_THAT(
+        log.text(),
+        testing::HasSubstr("drafts of a crystal ball are no longer made, answers stay the same: no memory for drafts"));
+}
+
+// A form may fail with any error where a draft is held to it.
+class Broken final : public TokenConstraint {
+  public:
+    bool wait(std::chrono::steady_clock::time_point) override { return true; }
+    std::span<const int32_t> forced() override {
+        if (count_ > 3) throw std::length_error("broken");
+        return {};
+    }
+    TokenMask allowed() override { return {}; }
+    void accept(std::span<const int32_t> tokens) override { count_ += tokens.size(); }
+
+  private:
+    size_t count_ = 0;
+};
+
+TEST_F(Drafts, OfAFormThatBreaksEndNoProcess) {
+    std::vector<Asked> asked = {question("Count from 1 to 9 in German.")};
+    const std::shared_ptr<ToldDrafts> source = told(ask(with(nullptr), asked), 1);
+    asked[0].change = [](Request& request) { request.make_constraint = [] { return std::make_unique<Broken>(); }; };
+    Generator generator(engine(), *tokenizer_, with(source));
+    EXPECT_THROW(ask(generator, asked), std::length_error);
 }
 
 TEST_F(Drafts, NeedTheSameVocabulary) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 namespace tessera::session {
@@ -46,6 +47,14 @@ double DraftAcceptance::share_of_models(double prior, double weight) const noexc
         accepted += accepted_[kind];
     }
     return accepted / tried;
+}
+
+bool DraftAcceptance::any_of_models() const noexcept {
+    return std::any_of(tried_.begin() + kMatchKinds, tried_.end(), [](double tried) { return tried > 0; });
+}
+
+double DraftAcceptance::certain_share() const noexcept {
+    return std::reduce(accepted_.begin(), accepted_.end()) / (std::reduce(tried_.begin(), tried_.end()) + 2);
 }
 
 DraftStepTimes::DraftStepTimes(std::vector<double> predicted)
@@ -109,15 +118,23 @@ double DraftControl::probability(const DraftAcceptance& own, uint8_t kind) const
     return own.share(kind, all_.share(kind, kPriors[kind], kPriorWeight), kOthersWeight);
 }
 
+// Seconds that the next draft of a request may cost: where tokens of it were seen to be right, a step.
+double DraftControl::allowed(const DraftAcceptance& own) const noexcept {
+    return own.credit() + (kRequestCredit + own.certain_share()) * token_seconds_;
+}
+
 void DraftControl::choose(std::span<DraftChoice> choices, uint32_t others, uint32_t rows, bool busy) {
     struct Foreseen {
         double probability;  // that it and all before it are accepted
         size_t choice;
     };
     std::vector<Foreseen> candidates;
+    const double without = times_.seconds(others);
+    token_seconds_ = without / std::max(others, 1u);
     for (size_t i = 0; i < choices.size(); ++i) {
         DraftChoice& choice = choices[i];
         choice.chosen = 0;
+        if (!busy) choice.own->earn(kShare * token_seconds_);
         double all = 1;
         for (size_t j = 0; j < std::min<size_t>(choice.tokens.size(), choice.most); ++j) {
             all *= probability(*choice.own, choice.tokens[j].kind);
@@ -125,35 +142,57 @@ void DraftControl::choose(std::span<DraftChoice> choices, uint32_t others, uint3
         }
     }
     std::ranges::stable_sort(candidates, std::greater(), &Foreseen::probability);
-    if (candidates.size() > rows) candidates.resize(rows);
+    // A row of so many costs its request so much.
+    const auto can_pay = [&](size_t choice, uint32_t count, double cost) {
+        return cost * (choices[choice].chosen + 1) / count <= allowed(*choices[choice].own);
+    };
+    std::vector<size_t> taken;  // choices of those that can be paid
     size_t best = 0;
     if (busy) {
-        while (best < candidates.size() && candidates[best].probability >= kWorthARow) ++best;
+        for (const Foreseen& one : candidates) {
+            if (one.probability >= kWorthARow && taken.size() < rows) taken.push_back(one.choice);
+        }
+        best = taken.size();
     } else if (times_.any() && drafted_ < (gain_ < kLittle ? kOftenMeasured : kSeldomMeasured)) {
-        const double without = times_.seconds(others);
+        std::vector<bool> ended(choices.size(), false);
         double tokens = others, most = kWorthIt * tokens / without;
-        for (size_t count = 1; count <= candidates.size(); ++count) {
-            const uint32_t all = others + static_cast<uint32_t>(count);
-            const double seconds = times_.seconds(all);
-            if (all > times_.known_rows() || seconds - without > credit_) break;
-            tokens += candidates[count - 1].probability;
+        for (const Foreseen& one : candidates) {
+            const auto count = static_cast<uint32_t>(taken.size() + 1);
+            const double seconds = times_.seconds(others + count);
+            if (count > rows || others + count > times_.known_rows() || seconds - without > credit_) break;
+            if (ended[one.choice] || !can_pay(one.choice, count, seconds - without)) {
+                ended[one.choice] = true;
+                continue;
+            }
+            ++choices[one.choice].chosen;
+            taken.push_back(one.choice);
+            tokens += one.probability;
             if (tokens / seconds > most) {
                 most = tokens / seconds;
                 best = count;
                 gain_ = most * without / others;
             }
         }
+        for (DraftChoice& choice : choices) choice.chosen = 0;
     }
     // What is not worth it by times that were disturbed would never be measured again.
-    if (best == 0 && !busy && times_.any() && !candidates.empty() && candidates[0].probability >= kWorthAnother &&
-        ++refused_ >= kTryAgain && times_.seconds(others + 1) - times_.seconds(others) <= credit_) {
+    const double another = times_.seconds(others + 1) - without;
+    if (best == 0 && !busy && times_.any() && rows > 0 && !candidates.empty() &&
+        candidates[0].probability >= kWorthAnother && can_pay(candidates[0].choice, 1, another) &&
+        ++refused_ >= kTryAgain && another <= credit_) {
         refused_ = 0;
         best = 1;
+        taken = {candidates[0].choice};
     }
-    for (const Foreseen& candidate : std::span(candidates).first(best)) ++choices[candidate.choice].chosen;
+    for (const size_t choice : std::span(taken).first(best)) ++choices[choice].chosen;
+    uint32_t all = 0;
     for (DraftChoice& choice : choices) {
         if (choice.chosen < choice.least) choice.chosen = 0;
+        all += choice.chosen;
     }
+    if (busy || all == 0) return;
+    const double row = (times_.seconds(others + all) - without) / all;
+    for (const DraftChoice& choice : choices) choice.own->earn(-row * choice.chosen);
 }
 
 uint32_t DraftControl::worth_asking(const DraftAcceptance& own, uint32_t others, uint32_t most) {
@@ -163,10 +202,10 @@ uint32_t DraftControl::worth_asking(const DraftAcceptance& own, uint32_t others,
     const double token = times_.seconds(others) / std::max(others, 1u);  // what one is worth
     uint32_t count = 0;
     for (double all = share; count < most; ++count, all *= share) {
+        if (asking_ * (count + 1) > allowed(own)) break;
         const double cost = asking_ + times_.seconds(others + count + 1) - times_.seconds(others + count);
         if (all * token <= cost) break;
     }
-    charged_ = count == 0;
     if (count > 0) return count;
     if (++unasked_ < kAskAnyway || credit_ < kMostCredit / 2 * token) return 0;
     unasked_ = 0;
@@ -188,12 +227,14 @@ void DraftControl::finished(uint32_t sequences, uint32_t drafted, uint32_t accep
     credit_ += kShare * seconds;
     if (drafted > 0) credit_ += without * (1 + static_cast<double>(accepted) / sequences) - seconds;
     credit_ -= std::exchange(asked_, 0);
+    const double gained =
+        drafted > 0 ? std::max(0.0, without * (1 + static_cast<double>(accepted) / sequences) - seconds) : 0;
+    read_ = std::max(0.0, read_ - gained - kReadingShare * seconds);
     credit_ = std::min(credit_, kMostCredit * without);
 }
 
 void DraftControl::asked(uint32_t tokens, double seconds) noexcept {
-    // What is in texts must be known before any of them can be drafted: no loss of those drafts, if they are worth it.
-    if (tokens > 0 || charged_) asked_ += seconds;
+    asked_ += seconds;
     if (tokens == 0) return;
     const double each = seconds / tokens;
     asking_ += (each - asking_) * (asking_ == 0 ? 1 : kGain);

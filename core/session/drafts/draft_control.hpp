@@ -11,7 +11,8 @@
 
 namespace tessera::session {
 
-// How often tokens of each kind were what the model chose, each behind others that were.
+// How often tokens of each kind were what the model chose, each behind others that were; and of one request, what its
+// drafts may cost.
 class DraftAcceptance {
   public:
     // `memory`: how many tokens of a kind count about.
@@ -22,9 +23,17 @@ class DraftAcceptance {
     double share(uint8_t kind, double prior, double weight) const noexcept;
     // The same of all kinds of models.
     double share_of_models(double prior, double weight) const noexcept;
+    bool any_of_models() const noexcept;
+    // The share of all tokens, with two more that were not accepted: what is known for certain.
+    double certain_share() const noexcept;
+
+    // Seconds that drafts gave and cost.
+    void earn(double seconds) noexcept { credit_ += seconds; }
+    double credit() const noexcept { return credit_; }
 
   private:
     double keep_;
+    double credit_ = 0;
     std::array<double, kDraftKinds> tried_{}, accepted_{};
 };
 
@@ -52,20 +61,25 @@ class DraftStepTimes {
 
 // Of one request in a step: what was foreseen of it, and how much of that is to be verified.
 struct DraftChoice {
-    const DraftAcceptance* own;
+    DraftAcceptance* own;
     std::span<const DraftToken> tokens;
     uint32_t most;       // that may be verified
     uint32_t least = 1;  // fewer are not worth the request's while
     uint32_t chosen = 0;
 };
 
-// Decides so that drafts never cost more than kShare of the time: what they cost beyond what they gave is counted, and
-// those that might exceed it are not made. Of one generator, in its thread.
+// Decides so that drafts never cost more than kShare of the time: what they cost beyond what they gave is counted, of
+// all and of each request, whose answer may be short; those that might exceed it are not made. Of one generator, in its
+// thread.
 class DraftControl {
   public:
     static constexpr double kShare = 0.02;
     // Steps that drafts may cost at the beginning, and at most when they gave much before.
     static constexpr double kFirstCredit = 1, kMostCredit = 10;
+    // Steps that those of a request may cost of which nothing is known.
+    static constexpr double kRequestCredit = 0.05;
+    // Of the time, what may go to reading texts of which no draft has gained.
+    static constexpr double kReadingShare = 0.01;
     // Tokens of each kind by which a request's share of accepted ones is known.
     static constexpr double kMemory = 12;
 
@@ -80,29 +94,39 @@ class DraftControl {
     // How many tokens a costly source is worth being asked for, at most `most`.
     uint32_t worth_asking(const DraftAcceptance& own, uint32_t others, uint32_t most);
 
+    // Whether a costly source may read a text that it does not know: what reading others took has been gained, or is a
+    // small share of the time.
+    bool may_read() const noexcept { return read_ <= 0; }
+    void read(double seconds) noexcept { read_ += seconds; }
+
+    // Of a draft of this request, since choose().
+    void accepted(DraftAcceptance& own, uint32_t tokens) const noexcept { own.earn(tokens * token_seconds_); }
+
     // What became of a token that was foreseen, whether it was verified or not.
     void observe(DraftAcceptance& own, uint8_t kind, bool accepted) noexcept;
 
     // A step of `sequences` that generate, and of nothing else, took so long; `drafted` and `accepted`: tokens of all.
     void finished(uint32_t sequences, uint32_t drafted, uint32_t accepted, double seconds) noexcept;
-    // A costly source took so long for so many tokens of drafts; for none, to come to know what was before them.
+    // A costly source took so long for so many tokens of drafts of texts that it knows.
     void asked(uint32_t tokens, double seconds) noexcept;
 
     const DraftStepTimes& times() const noexcept { return times_; }
 
   private:
+    double allowed(const DraftAcceptance& own) const noexcept;
     double probability(const DraftAcceptance& own, uint8_t kind) const noexcept;
 
     DraftAcceptance all_{200};
     DraftStepTimes times_;
-    double gain_ = 1;       // that the last drafts promised
-    uint32_t refused_ = 0;  // steps for which likely tokens were not worth it
-    uint32_t drafted_ = 0;  // steps with drafts since one without was measured
-    double credit_ = 0;     // seconds that drafts may cost
-    double asking_ = 0;     // seconds of the costly source for a token; 0: not known
-    double asked_ = 0;      // seconds of it that the next step's drafts have cost
-    uint32_t unasked_ = 0;  // times that it was not worth asking, since it was asked
-    bool charged_ = false;  // it was asked though it is not worth it
+    double gain_ = 1;           // that the last drafts promised
+    uint32_t refused_ = 0;      // steps for which likely tokens were not worth it
+    uint32_t drafted_ = 0;      // steps with drafts since one without was measured
+    double credit_ = 0;         // seconds that drafts may cost
+    double asking_ = 0;         // seconds of the costly source for a token; 0: not known
+    double asked_ = 0;          // seconds of it that the next step's drafts have cost
+    uint32_t unasked_ = 0;      // times that it was not worth asking, since it was asked
+    double read_ = 0;           // seconds in which texts were read, and nothing has been gained for yet
+    double token_seconds_ = 0;  // what a token took in the last step, without drafts
 };
 
 }  // namespace tessera::session

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace tessera::session {
@@ -41,6 +42,8 @@ struct DraftStates {
 class DraftSource {
   public:
     virtual ~DraftSource() = default;
+    // For messages: "the draft model".
+    virtual std::string_view name() const noexcept { return "a source"; }
 
     // For requests that generate; each is in at most one of the wishes. A request's tokens are those of the last call
     // and others behind them, but those that are asked for are not always the next ones. Throws Error.

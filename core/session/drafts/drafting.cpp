@@ -13,6 +13,8 @@ namespace {
 
 // Rows of steps whose times are known apart.
 constexpr uint32_t kMostRows = 256;
+// Tokens of a text that a source reads in a call, at least.
+constexpr uint32_t kTextAtOnce = 256;
 
 std::vector<double> predicted_steps(const Engine& engine) {
     const Plan& plan = engine.plan();
@@ -45,7 +47,7 @@ bool Drafting::drafts(const Task& task) const noexcept {
 
 // What of the draft is known not to be chosen is cut: where a form forbids its first token, or forces others. What it
 // allows behind that is known only when the model has chosen.
-void Drafting::cut(DraftWish& wish, Task& task) noexcept {
+void Drafting::cut(DraftWish& wish, Task& task) {
     if (!task.constraint || wish.draft.empty()) return;
     try {
         if (!task.constraint->wait(Clock::now())) return;
@@ -54,7 +56,7 @@ void Drafting::cut(DraftWish& wish, Task& task) noexcept {
         const auto token = static_cast<size_t>(wish.draft.front().token);
         const bool fits = allowed.empty() || (token / 32 < allowed.size() && (allowed[token / 32] >> token % 32 & 1u));
         if (!forced.empty() || !fits) wish.draft.clear();
-    } catch (const Error&) {
+    } catch (const std::exception&) {
         wish.draft.clear();  // it is thrown again where the token is chosen
     }
 }
@@ -66,7 +68,7 @@ bool Drafting::without_failure(const DraftSource& source, const Work& work) {
         work();
         return true;
     } catch (const std::exception& error) {
-        log().error("drafts are no longer made: {}", error.what());
+        log().error("drafts of {} are no longer made, answers stay the same: {}", source.name(), error.what());
     }
     std::erase_if(options_.sources, [&](const auto& one) { return one.get() == &source; });
     return false;
@@ -111,12 +113,21 @@ void Drafting::make(std::span<Task* const> tasks, uint32_t others, uint32_t rows
         }
         std::vector<DraftWish> costly;
         std::vector<size_t> of;
+        bool reads = false;
         for (size_t i = 0; i < wishes.size(); ++i) {
             DraftWish& wish = wishes[i];
             if (!wish.draft.empty() || busy) continue;
             const uint32_t most =
                 options_.always ? wish.most : control_.worth_asking(tasks[i]->acceptance, others, wish.most);
             if (most == 0) continue;
+            // Until there is a draft the text is read, which takes a call for some hundred tokens.
+            Task& task = *tasks[i];
+            const bool known = task.acceptance.any_of_models() || options_.always;
+            if (!known && task.draft_reads == 0 && !control_.may_read()) continue;
+            if (!known)
+                task.draft_reads =
+                    (task.draft_reads + 1) % (2 + static_cast<uint32_t>(wish.tokens.size() / kTextAtOnce));
+            reads = reads || !known;
             costly.push_back({wish.id, wish.tokens, most, {}});
             of.push_back(i);
         }
@@ -128,7 +139,10 @@ void Drafting::make(std::span<Task* const> tasks, uint32_t others, uint32_t rows
             wishes[of[i]].draft = std::move(costly[i].draft);
         }
         const double seconds = seconds_since(start);
-        control_.asked(tokens, seconds);
+        reads ? control_.read(seconds) : control_.asked(tokens, seconds);
+        for (const size_t i : of) {
+            if (!reads) tasks[i]->acceptance.earn(-seconds / static_cast<double>(of.size()));
+        }
         seconds_ += seconds;
     }
     for (size_t i = 0; i < tasks.size(); ++i) cut(wishes[i], *tasks[i]);
@@ -153,6 +167,7 @@ void Drafting::make(std::span<Task* const> tasks, uint32_t others, uint32_t rows
 }
 
 void Drafting::learn(Task& task) noexcept {
+    if (!task.draft.empty()) control_.accepted(task.acceptance, task.verified);
     const size_t known = std::min(task.foreseen.size(), task.chosen.size());
     for (size_t i = 0; i < known; ++i) {
         const bool accepted = task.foreseen[i].token == task.chosen[i].token;

@@ -45,7 +45,7 @@ class Drafting {
     template <typename Work>
     bool without_failure(const DraftSource& source, const Work& work);
     uint32_t most_for(const Task& task) const noexcept;
-    static void cut(DraftWish& wish, Task& task) noexcept;
+    static void cut(DraftWish& wish, Task& task);
 
     const Engine& engine_;
     DraftOptions options_;

@@ -24,6 +24,8 @@ void check_same_vocabulary(const text::Tokenizer& model, const text::Tokenizer& 
 // for each call; until then there is no draft. Texts of requests that have ended stay until their pages are needed.
 class ModelDrafts final : public DraftSource {
   public:
+    std::string_view name() const noexcept override { return "the draft model"; }
+
     // `vocabulary`: tokens that texts may have and the model knows. A token that the model finds less likely than
     // `least` ends a draft. `engine` is of as many sequences as one call has wishes.
     ModelDrafts(std::unique_ptr<Engine> engine, size_t vocabulary, double least);

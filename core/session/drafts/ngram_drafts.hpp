@@ -14,6 +14,7 @@ namespace tessera::session {
 class NgramDrafts final : public DraftSource {
   public:
     void propose(std::span<DraftWish> wishes) override;
+    std::string_view name() const noexcept override { return "repeated text"; }
     void forget(RequestId id) noexcept override { texts_.erase(id); }
 
     // Of a token behind so many that match.
