@@ -1,12 +1,16 @@
-// What drafts gain: draft_gains FILE [--threads 2] [--tokens 96] [--prompt 64] [--rounds 3] [--accepted
-// 0,0.3,0.5,0.7,0.8,0.9,1]. Times steps of 1, 2, 3, 4, 8 and 16 rows of one sequence in turns, then answers of one
-// request, without drafts and with drafts of which each token is right with a given probability, in turns, and holds
-// both to the same tokens. The bound of a probability is that of the best fixed length, by the times of the steps. With
-// one thread times are the processor's, which other processes disturb less.
+// What drafts gain: draft_gains FILE [--threads 2] [--tokens 96] [--prompt 64] [--rounds 3] [--clients 1,4]
+// [--accepted 0,0.3,0.5,0.7,0.8,0.9,1] [--edited 4,8,16] [--draft-model FILE]. Times steps of 1, 2, 3, 4, 8 and 16 rows
+// of one sequence in turns, then answers without drafts and with them, in turns, and holds both to the same tokens.
+// Drafts are: tokens of the answer of which each is right with a given probability; what NgramDrafts find where the
+// prompt had the answer but for each fourth token, and so on; and those of a draft model. Of the latter the time of the
+// prompt counts, too. The bound of a probability is that of the best fixed length, by the times of the steps. With one
+// thread times are the processor's, which other processes disturb less.
 #include "core/base/error.hpp"
 #include "core/base/seconds.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/session/drafts/draft_source.hpp"
+#include "core/session/drafts/model_drafts.hpp"
+#include "core/session/drafts/ngram_drafts.hpp"
 #include "core/session/generate.hpp"
 #include "core/setup/machine.hpp"
 #include "core/setup/prompts.hpp"
@@ -26,25 +30,69 @@ namespace {
 
 using namespace tessera;
 
-// Foresees a text that it was told, each token with a probability.
+// Prompts with the answers to them.
+using Texts = std::vector<std::vector<Token>>;
+
+const std::vector<Token>* text_of(const Texts& texts, std::span<const Token> tokens, size_t prompt) {
+    for (const std::vector<Token>& text : texts) {
+        if (std::ranges::equal(tokens.first(prompt), std::span(text).first(prompt))) return &text;
+    }
+    return nullptr;
+}
+
+// Foresees texts that it was told, each token with a probability.
 class Told final : public session::DraftSource {
   public:
-    Told(std::vector<Token> text, double share, uint32_t seed) : text_(std::move(text)), share_(share), random_(seed) {}
+    Told(Texts texts, size_t prompt, double share, uint32_t seed)
+        : texts_(std::move(texts)), prompt_(prompt), share_(share), random_(seed) {}
 
     void propose(std::span<session::DraftWish> wishes) override {
         for (session::DraftWish& wish : wishes) {
-            for (size_t i = wish.tokens.size(); i < text_.size() && wish.draft.size() < wish.most; ++i) {
+            const std::vector<Token>* const text = text_of(texts_, wish.tokens, prompt_);
+            if (!text) continue;
+            for (size_t i = wish.tokens.size(); i < text->size() && wish.draft.size() < wish.most; ++i) {
                 const bool right = std::uniform_real_distribution<double>(0, 1)(random_) < share_;
-                wish.draft.push_back({right ? text_[i] : text_[i] == 5 ? 6 : 5, 4});
+                wish.draft.push_back({right ? (*text)[i] : (*text)[i] == 5 ? 6 : 5, 4});
             }
         }
     }
     void forget(session::RequestId) noexcept override {}
 
   private:
-    std::vector<Token> text_;
+    Texts texts_;
+    size_t prompt_;
     double share_;
     std::mt19937 random_;
+};
+
+// What NgramDrafts find where the prompt begins with the answer, of which each so many-th token is another one.
+class Edited final : public session::DraftSource {
+  public:
+    Edited(const Texts& texts, size_t prompt, uint32_t each) : texts_(texts), prompt_(prompt), each_(each) {}
+
+    void propose(std::span<session::DraftWish> wishes) override {
+        std::vector<session::DraftWish> others;
+        std::vector<std::vector<Token>> tokens;
+        tokens.reserve(wishes.size());
+        for (const session::DraftWish& wish : wishes) {
+            std::vector<Token>& all = tokens.emplace_back();
+            if (const std::vector<Token>* const text = text_of(texts_, wish.tokens, prompt_)) {
+                all.assign(text->begin() + static_cast<std::ptrdiff_t>(prompt_), text->end());
+                for (size_t i = each_ - 1; i < all.size(); i += each_) all[i] = static_cast<Token>(7 + i);
+            }
+            all.insert(all.end(), wish.tokens.begin(), wish.tokens.end());
+            others.push_back({wish.id, all, wish.most, {}});
+        }
+        drafts_.propose(others);
+        for (size_t i = 0; i < wishes.size(); ++i) wishes[i].draft = std::move(others[i].draft);
+    }
+    void forget(session::RequestId id) noexcept override { drafts_.forget(id); }
+
+  private:
+    Texts texts_;
+    size_t prompt_;
+    uint32_t each_;
+    session::NgramDrafts drafts_;
 };
 
 bool of_processor = false;  // times are
@@ -101,28 +149,48 @@ double bound(const std::map<uint32_t, double>& times, double share) {
 }
 
 struct Measured {
-    std::vector<Token> tokens;
-    double seconds = 0;  // of a token
+    Texts texts;
+    double seconds = 0;  // of generation; of all with the prompts
+    double all_seconds = 0;
     uint64_t drafted = 0, accepted = 0;
 };
 
-Measured answer(session::Generator& generator, const std::vector<Token>& prompt, uint32_t tokens) {
+// Of all prompts at once.
+Measured answers(session::Generator& generator, const Texts& prompts, uint32_t tokens) {
     Measured measured;
-    session::Request request;
-    request.prompt = prompt;
-    request.sampling.temperature = 0;
-    request.max_new_tokens = tokens;
+    measured.texts.resize(prompts.size());
     double first = 0;
-    request.on_prompt = [&](const session::PromptProgress&) { first = now(); };
-    request.on_finish = [&](const session::Answer& answer) {
-        measured.tokens = answer.tokens;
-        measured.seconds = (now() - first) / std::max(answer.new_tokens - 1, 1u);
-        measured.drafted = answer.drafted_tokens;
-        measured.accepted = answer.accepted_tokens;
-    };
-    generator.add(std::move(request));
+    const double start = now();
+    for (size_t i = 0; i < prompts.size(); ++i) {
+        session::Request request;
+        request.prompt = prompts[i];
+        request.reuse = false;
+        request.sampling.temperature = 0;
+        request.max_new_tokens = tokens;
+        request.on_prompt = [&](const session::PromptProgress& progress) {
+            if (progress.done == progress.total) first = now();
+        };
+        request.on_finish = [&measured, i](const session::Answer& answer) {
+            measured.texts[i] = answer.tokens;
+            measured.drafted += answer.drafted_tokens;
+            measured.accepted += answer.accepted_tokens;
+        };
+        generator.add(std::move(request));
+    }
     generator.run();
+    measured.seconds = now() - first;
+    measured.all_seconds = now() - start;
     return measured;
+}
+
+std::vector<double> numbers(const std::string& list) {
+    std::vector<double> numbers;
+    for (size_t at = 0; at < list.size();) {
+        size_t length = 0;
+        numbers.push_back(std::stod(list.substr(at), &length));
+        at += length + 1;
+    }
+    return numbers;
 }
 
 }  // namespace
@@ -136,7 +204,10 @@ int main(int argc, char** argv) try {
         "prompt", po::value<uint32_t>()->default_value(64), "tokens of the prompt")(
         "rounds", po::value<int>()->default_value(3),
         "answers with each probability, and a tenth of steps of each size")(
-        "accepted", po::value<std::string>()->default_value("0,0.3,0.5,0.7,0.8,0.9,1"), "probabilities");
+        "clients", po::value<std::string>()->default_value("1"), "requests at once")(
+        "accepted", po::value<std::string>()->default_value("0,0.3,0.5,0.7,0.8,0.9,1"), "probabilities")(
+        "edited", po::value<std::string>()->default_value(""), "tokens of which one is another")(
+        "draft-model", po::value<std::string>(), "GGUF file of the same vocabulary");
     po::positional_options_description positional;
     positional.add("model", 1);
     po::variables_map given;
@@ -144,49 +215,76 @@ int main(int argc, char** argv) try {
     po::notify(given);
     CommonSettings common;
     common.model = given["model"].as<std::string>();
+    const std::vector<double> clients = numbers(given["clients"].as<std::string>());
     EngineOptions options;
     options.threads = given["threads"].as<uint32_t>();
     of_processor = options.threads == 1;
-    options.context = 1024;
-    options.output_rows = 16;
+    const uint32_t tokens = given["tokens"].as<uint32_t>();
+    const size_t length = given["prompt"].as<uint32_t>();
+    options.sequences = static_cast<uint32_t>(*std::ranges::max_element(clients));
+    // Texts that ended stay cached, those of the generator without drafts and of the one with them.
+    options.context = 3 * options.sequences * static_cast<uint32_t>(length + tokens + 2 * TSR_PAGE_TOKENS);
+    options.output_rows = options.sequences + 15;
     const Machine machine(common, {}, options.threads);
     OpenedModel model = open_model(common);
     const auto tokenizer = make_tokenizer(model.file);
     Engine engine(std::move(model.file), machine.registry, machine.hardware, options);
+    std::unique_ptr<Engine> draft_engine;
+    if (given.contains("draft-model")) {
+        CommonSettings of_draft;
+        of_draft.model = given["draft-model"].as<std::string>();
+        OpenedModel draft_model = open_model(of_draft);
+        session::check_same_vocabulary(*tokenizer, *make_tokenizer(draft_model.file));
+        draft_engine =
+            std::make_unique<Engine>(std::move(draft_model.file), machine.registry, machine.hardware, options);
+    }
     std::mt19937 random(1);
-    std::vector<Token> prompt(given["prompt"].as<uint32_t>());
-    for (Token& token : prompt) token = static_cast<Token>(300 + random() % (tokenizer->size() - 300));
+    Texts prompts(options.sequences, std::vector<Token>(length));
+    for (std::vector<Token>& prompt : prompts)
+        for (Token& token : prompt) token = static_cast<Token>(300 + random() % (tokenizer->size() - 300));
     const int rounds = given["rounds"].as<int>();
-    const uint32_t tokens = given["tokens"].as<uint32_t>();
-    const auto times = time_steps(engine, prompt, 10 * rounds);
+    const auto times = time_steps(engine, prompts.front(), 10 * rounds);
     std::printf("| rows | ms | of one row |\n| --- | --- | --- |\n");
     for (const auto& [rows, seconds] : times)
         std::printf("| %u | %.2f | %.2f |\n", rows, seconds * 1e3, seconds / times.at(1));
-    std::printf("\n| accepted | bound | gain | of the bound | drafted, accepted |\n| --- | --- | --- | --- | --- |\n");
-    session::Generator plain(engine, *tokenizer);
-    const std::vector<Token> text = answer(plain, prompt, tokens).tokens;
-    std::string list = given["accepted"].as<std::string>();
+    std::printf(
+        "\n| clients | drafts | bound | gain | least | drafted, accepted |\n| --- | --- | --- | --- | --- | --- |\n");
     bool same = true;
-    for (size_t at = 0; at < list.size();) {
-        size_t length = 0;
-        const double share = std::stod(list.substr(at), &length);
-        at += length + 1;
-        session::GeneratorOptions drafted;
-        drafted.drafts.sources = {std::make_shared<Told>(text, share, 7)};
-        session::Generator generator(engine, *tokenizer, drafted);
-        std::vector<double> gains;
-        uint64_t all = 0, accepted = 0;
-        for (int round = 0; round < rounds; ++round) {
-            const Measured without = answer(plain, prompt, tokens), with = answer(generator, prompt, tokens);
-            same = same && with.tokens == text && without.tokens == text;
-            gains.push_back(without.seconds / with.seconds);
-            all += with.drafted;
-            accepted += with.accepted;
-        }
-        const double gain = median(gains), most = bound(times, share);
-        std::printf("| %.2f | %.2f | %.2f | %.2f | %llu, %llu |\n", share, most, gain, gain / most,
-                    static_cast<unsigned long long>(all), static_cast<unsigned long long>(accepted));
-        std::fflush(stdout);
+    session::Generator plain(engine, *tokenizer);
+    for (const double count : clients) {
+        const Texts some(prompts.begin(), prompts.begin() + static_cast<std::ptrdiff_t>(count));
+        const Texts texts = answers(plain, some, tokens).texts;
+        const auto measure = [&](const char* what, double value, double most, auto source, bool whole) {
+            session::GeneratorOptions drafted;
+            drafted.drafts.sources = {std::move(source)};
+            session::Generator generator(engine, *tokenizer, drafted);
+            std::vector<double> without, with, gains;
+            uint64_t all = 0, accepted = 0;
+            for (int round = 0; round < rounds; ++round) {
+                const Measured a = answers(plain, some, tokens), b = answers(generator, some, tokens);
+                same = same && a.texts == texts && b.texts == texts;
+                without.push_back(whole ? a.all_seconds : a.seconds);
+                with.push_back(whole ? b.all_seconds : b.seconds);
+                gains.push_back(without.back() / with.back());
+                all += b.drafted;
+                accepted += b.accepted;
+            }
+            std::printf("| %.0f | %s %.2f | %.2f | %.3f | %.3f | %llu, %llu |\n", count, what, value, most,
+                        median(without) / median(with), *std::ranges::min_element(gains),
+                        static_cast<unsigned long long>(all), static_cast<unsigned long long>(accepted));
+            std::fflush(stdout);
+        };
+        for (const double share : numbers(given["accepted"].as<std::string>()))
+            measure("accepted", share, count > 1 ? NAN : bound(times, share),
+                    std::make_shared<Told>(texts, length, share, 7), false);
+        for (const double each : numbers(given["edited"].as<std::string>()))
+            measure("edited, one of", each, NAN, std::make_shared<Edited>(texts, length, static_cast<uint32_t>(each)),
+                    false);
+        if (!draft_engine) continue;
+        const auto vocabulary = tokenizer->size();
+        measure("draft model", 0, NAN, std::make_shared<session::ModelDrafts>(std::move(draft_engine), vocabulary, 0),
+                true);
+        if (clients.size() > 1) break;  // it is gone
     }
     std::printf("\nanswers with drafts %s\n", same ? "are the same" : "DIFFER");
     return same ? 0 : 1;
