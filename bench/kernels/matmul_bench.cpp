@@ -1,5 +1,6 @@
 // Speed of a plugin's products for each weight format: one row (bytes of weights a second, from a pool of so many MiB),
-// and a batch of rows (multiply-adds a second), with a team of spinning threads as the runtime has it.
+// and a batch of rows (multiply-adds a second; up to 32 rows from that pool too), with a team of spinning threads as
+// the runtime has it.
 //
 //     bench_matmul [threads] [rows] [format] [MiB]
 #include "core/run/pieces.hpp"
@@ -211,8 +212,8 @@ int main(int argc, char** argv) {
                 std::memcpy(pool, canonical.data(), bytes);
             for (size_t m = 1; m < matrices; ++m) std::memcpy(pool + m * bytes, pool, bytes);
             const Result one = run_matmuls(team, *layout, kK, kN, 1, pool, matrices, packed, packed ? 7 : 2);
-            const Result many =
-                run_matmuls(team, *layout, kK, kN, rows, pool, std::min<size_t>(matrices, 3), packed, packed ? 5 : 2);
+            const size_t used = rows > 32 ? std::min<size_t>(matrices, 3) : matrices;
+            const Result many = run_matmuls(team, *layout, kK, kN, rows, pool, used, packed, packed ? 5 : 2);
             gb[!packed] = static_cast<double>(bytes) / one.seconds / 1e9;
             gmac[!packed] = static_cast<double>(kK * kN * rows) / many.seconds / 1e9;
             error = error_of(layout->type, canonical, kK, one);

@@ -13,7 +13,7 @@ enum class Processor : uint8_t { kAvx2, kAvx2Vnni, kAvx2BesideAmx, kAvx512, kAvx
 
 // Multiply-adds a second of one core at Estimate::kReferenceHz.
 struct Macs {
-    double few_rows;   // of at most kTileRows
+    double few_rows;   // of at most kVectorRows
     double many_rows;  // of more, but for decoding
 };
 

@@ -43,7 +43,10 @@ TEST_P(SameBits, AsOnAvx2) {
                           {256, 16, 12},
                           {1024, 8, 13},
                           {96, 24, 11},
-                          {544, 24, 31},
+                          {1280, 8, 54},
+                          {544, 24, 55},
+                          {256, 40, 60},
+                          {512, 16, 61},
                           {512, 16, 134}}) {
         if (s.k % cpu::format_size(GetParam()).elements != 0) continue;
         SCOPED_TRACE(testing::Message() << s.k << " x " << s.n << ", " << s.rows << " rows");

@@ -50,36 +50,37 @@ std::vector<float> matmul(const tsr_kernel& kernel, tsr_type type, int64_t k, in
 }
 
 // Formats with two scales for 32 elements are faster without (kernels/x86/rates.cpp).
-TEST(Tiles, AreUsedByIntegerFormatsWithOneScaleForMoreThanFourRows) {
+TEST(Tiles, AreUsedByIntegerFormatsWithOneScaleForManyRows) {
     // Those with two scales for 32 elements, and two whose sums of 32 would not fit 16 bits.
     std::set<tsr_type> without = {TSR_TYPE_Q6_0, TSR_TYPE_IQ2_KS};
     formats::each_block_format([&]<class Block>() {
         if (Block::kScaleElements == 16) without.insert(Block::kType);
     });
     const tsr_kernel& kernel = kernel_of(TSR_OP_MATMUL);
+    constexpr uint64_t kRows = x86::kVectorRows + 1;
     for (const tsr_type type : weight_types()) {
         SCOPED_TRACE(layout_of(type).name);
         // A block of 32 elements is one product for 16 rows and a pair of groups.
-        const Used five = used_by([&] { matmul(kernel, type, 256, 24, 5, 1); });
+        const Used many = used_by([&] { matmul(kernel, type, 256, 24, kRows, 1); });
         if (is_plain(type) || without.contains(type)) {
-            EXPECT_EQ(five.products, 0u);
-            EXPECT_EQ(five.configurations, 0u);
+            EXPECT_EQ(many.products, 0u);
+            EXPECT_EQ(many.configurations, 0u);
         } else {
-            EXPECT_EQ(five.products, 2u * 8);
-            EXPECT_EQ(five.configurations, 1u);
+            EXPECT_EQ(many.products, (kRows + 15) / 16 * 2 * 8);
+            EXPECT_EQ(many.configurations, 1u);
         }
-        const Used four = used_by([&] { matmul(kernel, type, 256, 24, 4, 1); });
-        EXPECT_EQ(four.products, 0u);
-        EXPECT_EQ(four.configurations, 0u);
+        const Used fewer = used_by([&] { matmul(kernel, type, 256, 24, kRows - 1, 1); });
+        EXPECT_EQ(fewer.products, 0u);
+        EXPECT_EQ(fewer.configurations, 0u);
     }
-    const Used columns = used_by([&] { matmul(kernel, TSR_TYPE_Q4_0, 256, 24, 9, 1, true); });
+    const Used columns = used_by([&] { matmul(kernel, TSR_TYPE_Q4_0, 256, 24, kRows, 1, true); });
     EXPECT_EQ(columns.products, 0u);
     EXPECT_EQ(columns.configurations, 0u);
 }
 
 // However many pieces and experts it multiplies.
 TEST(Tiles, AreConfiguredOnceAWorkerInARun) {
-    constexpr int64_t kK = 256, kRows = 33, kExperts = 3, kUsed = 2;
+    constexpr int64_t kK = 256, kRows = 80, kExperts = 3, kUsed = 2;
     for (const uint32_t workers : {1, 2, 3}) {
         SCOPED_TRACE(workers);
         const Used one = used_by([&] { matmul(kernel_of(TSR_OP_MATMUL), TSR_TYPE_Q8_0, kK, 1024, kRows, workers); });
@@ -160,14 +161,14 @@ TEST(TilesRefused, ProductsAreThoseOfVectors) {
     system_of_plugin().refuses = true;
     for (const tsr_type type : {TSR_TYPE_Q4_0, TSR_TYPE_Q4_K, TSR_TYPE_Q8_0, TSR_TYPE_Q6_K}) {
         std::vector<float> out;
-        const Used used = used_by([&] { out = matmul(kernel_of(TSR_OP_MATMUL), type, 512, 40, 21, 2); });
+        const Used used = used_by([&] { out = matmul(kernel_of(TSR_OP_MATMUL), type, 512, 40, 70, 2); });
         EXPECT_EQ(used.configurations, 0u);
         EXPECT_EQ(used.products, 0u);
-        EXPECT_EQ(out, matmul(kernel_of_avx2(TSR_OP_MATMUL), type, 512, 40, 21, 2));
+        EXPECT_EQ(out, matmul(kernel_of_avx2(TSR_OP_MATMUL), type, 512, 40, 70, 2));
     }
 }
 TEST(TilesWithoutTheFlag, AreNotUsed) {
-    const Used used = used_by([] { matmul(kernel_of(TSR_OP_MATMUL), TSR_TYPE_Q4_0, 256, 24, 21, 2); });
+    const Used used = used_by([] { matmul(kernel_of(TSR_OP_MATMUL), TSR_TYPE_Q4_0, 256, 24, 70, 2); });
     EXPECT_EQ(used.configurations, 0u);
     EXPECT_EQ(used.products, 0u);
     EXPECT_FALSE(system_of_plugin().permitted) << "permission was asked for";
@@ -182,21 +183,22 @@ constexpr x86::TileUnit kCounting = {[]() noexcept { return true; },
                                      {}};
 
 TEST(TilesInUse, AreReleasedByTheOutermostAndOnExceptions) {
+    constexpr int64_t kRows = x86::kVectorRows + 1;
     x86::PanelTable panels{};
     EXPECT_EQ(x86::TilesInUse(panels, 100).unit(), nullptr);
     panels.tiles = &kCounting;
-    EXPECT_EQ(x86::TilesInUse(panels, 4).unit(), nullptr);
+    EXPECT_EQ(x86::TilesInUse(panels, x86::kVectorRows).unit(), nullptr);
     EXPECT_EQ(g_configured, 0);
     {
-        const x86::TilesInUse outer(panels, 5);
+        const x86::TilesInUse outer(panels, kRows);
         EXPECT_EQ(outer.unit(), &kCounting);
-        { EXPECT_EQ(x86::TilesInUse(panels, 5).unit(), &kCounting); }
+        { EXPECT_EQ(x86::TilesInUse(panels, kRows).unit(), &kCounting); }
         EXPECT_EQ(g_released, 0);
     }
     EXPECT_EQ(g_released, 1);
     EXPECT_THROW(
         {
-            const x86::TilesInUse tiles(panels, 5);
+            const x86::TilesInUse tiles(panels, kRows);
             throw std::runtime_error("a node fails");
         },
         std::runtime_error);

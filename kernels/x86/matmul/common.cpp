@@ -65,7 +65,7 @@ void Cost::add(const Weight& weight, double matrices_one, double rows_one, doubl
     constexpr double kDecodingRows = 1.2;
     one.bytes += matrices_one * weight.bytes();
     all.bytes += matrices_all * weight.bytes();
-    const double rate = rows_all > kTileRows * matrices_all ? macs.many_rows : macs.few_rows;
+    const double rate = rows_all > kVectorRows * matrices_all ? macs.many_rows : macs.few_rows;
     one.seconds += (rows_one + kDecodingRows * matrices_one) * weight.macs() / macs.few_rows;
     all.seconds += (rows_all / rate + kDecodingRows * matrices_all / macs.few_rows) * weight.macs();
 }

@@ -25,6 +25,7 @@ namespace tessera::x86 {
 inline constexpr int kPairGroups = 2;      // groups of weight rows side by side in a panel
 inline constexpr int kMaxPanelGroups = 4;  // groups of a panel: one pair, or two
 inline constexpr int kPanelBlocks = 32;    // of 32 elements and a pair: 18 to 22 KiB, of 32 of first-level cache
+inline constexpr int kVectorRows = 48;     // that vectors multiply as fast as tile registers, or faster
 inline constexpr int kBatchRows =
     120;  // rows multiplied with one panel before the next: their codes stay in the second level
 
@@ -264,7 +265,9 @@ struct PanelTable {
     int groups;                                     // of a panel
     int vector_groups;                              // that a vector covers
     Multiply multiply[kPanelShapes][kTileRows][2];  // [shape][rows - 1][vectors - 1]
-    const TileUnit* tiles = nullptr;                // for more than kTileRows rows, where the system permits it
+    // Whether signed codes take no more instructions than unsigned ones, and so fewer than products without a panel.
+    bool signed_alike;
+    const TileUnit* tiles = nullptr;  // for more than kVectorRows rows, where the system permits it
 
     int pairs() const noexcept { return groups / kPairGroups; }
     int64_t elements() const noexcept { return 32 * (kPanelBlocks / pairs()); }
@@ -279,7 +282,7 @@ class TilesInUse {
   public:
     // For products of `rows` rows.
     TilesInUse(const PanelTable& panels, int64_t rows) noexcept
-        : unit_(rows > kTileRows && panels.tiles && panels.tiles->permitted() ? panels.tiles : nullptr),
+        : unit_(rows > kVectorRows && panels.tiles && panels.tiles->permitted() ? panels.tiles : nullptr),
           is_owner_(unit_ && unit_->configure()) {}
     ~TilesInUse() {
         if (is_owner_) unit_->release();
@@ -298,7 +301,7 @@ class TilesInUse {
 template <class Isa>
 constexpr PanelTable make_panel_table() noexcept {
     static_assert(Isa::kPanelGroups <= kMaxPanelGroups && Isa::kPanelGroups * Isa::kGroupLanes == 2 * Isa::kLanes);
-    PanelTable table{Isa::kPanelGroups, Isa::kLanes / Isa::kGroupLanes, {}, nullptr};
+    PanelTable table{Isa::kPanelGroups, Isa::kLanes / Isa::kGroupLanes, {}, !Isa::kShortSums, nullptr};
     const auto shape = [&]<int kShape, int... kRow>(std::integral_constant<int, kShape>,
                                                     std::integer_sequence<int, kRow...>) {
         using Shape = PanelShapeAt<kShape>;

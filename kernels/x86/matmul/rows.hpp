@@ -1,4 +1,4 @@
-// A span of packed weight groups times the rows of a batch: chooses between the two kernels by the number of rows.
+// A span of packed weight groups times the rows of a batch: chooses between the kernels by the number of rows.
 #pragma once
 
 #include "../kit.hpp"
@@ -155,13 +155,63 @@ inline const typename Format::Unit* units_of(const WeightRows& weight, int64_t g
     return scratch->units;
 }
 
+// The bytes of the panel after the one that is multiplied, asked for between its products: while panels are decoded
+// memory would wait, and requests at once for all of a panel would stop the core.
+template <class Isa>
+class NextPanel {
+  public:
+    // `bytes` of each of `groups` groups, which lie `group_bytes` apart.
+    NextPanel(const void* first, int64_t groups, int64_t group_bytes, int64_t bytes) noexcept
+        : at_(static_cast<const unsigned char*>(first)), groups_(groups), group_bytes_(group_bytes), bytes_(bytes) {}
+    int64_t lines() const noexcept { return groups_ * ((bytes_ + kLine - 1) / kLine); }
+    void ask(int64_t lines) noexcept {
+        for (; lines > 0 && groups_ > 0; --lines) {
+            Isa::prefetch(at_ + asked_);
+            asked_ += kLine;
+            if (asked_ < bytes_) continue;
+            asked_ = 0;
+            at_ += group_bytes_;
+            --groups_;
+        }
+    }
+
+  private:
+    static constexpr int64_t kLine = 64;
+    const unsigned char* at_;
+    int64_t groups_, group_bytes_, bytes_, asked_ = 0;
+};
+
+// The rows of a batch, from `first` on, times a decoded panel, by vectors.
+template <class Isa, class Format>
+inline void multiply_panel(const PanelTable& panels, int used, int64_t blocks, const ActivationRows& x, int64_t first,
+                           int64_t rows, int64_t first_block, NextPanel<Isa> next,
+                           RowsScratch<Isa, Format>* scratch) noexcept {
+    // Few rows take so little time that products of a whole panel would wait for its requests.
+    constexpr int64_t kFewBlocks = 4;
+    const int64_t part = rows > kVectorRows ? blocks : std::min(kFewBlocks, blocks);
+    const int64_t calls = (rows + kTileRows - 1) / kTileRows * ((blocks + part - 1) / part);
+    const int64_t lines = (next.lines() + calls - 1) / calls;
+    for (int64_t row = 0; row < rows; row += kTileRows) {
+        with_width(std::min<int64_t>(kTileRows, rows - row), [&]<int kRows>() {
+            const auto multiply = panels.find(PanelShapeOf<Format>::kIndex, kRows, used);
+            const auto* tile = x.tile<kRows, Format::kDivision>(first + row) + first_block;
+            for (int64_t b = 0; b < blocks; b += part) {
+                next.ask(lines);
+                multiply(scratch->panel + b * panels.pairs(), std::min(part, blocks - b), tile + b,
+                         scratch->sums + row * panels.groups * Isa::kLanes);
+            }
+        });
+    }
+}
+
 // Groups [begin, end) of a weight times all rows of `x`. Hands out kLanes neighbouring results at a time:
 // emit(row, group, const float* lanes). `scratch` is the worker's own.
 template <class Isa, class Format, class Emit>
 inline void multiply_rows(const PanelTable& panels, const WeightRows& weight, int64_t begin, int64_t end,
                           const ActivationRows& x, RowsScratch<Isa, Format>* scratch, Emit&& emit) noexcept {
     const int64_t units = x.elements / (32 * Format::kBlocks);
-    if (x.rows <= kTileRows) {
+    constexpr int kFewOfSigned = 2;
+    if (x.rows <= (Format::kSigned && panels.signed_alike ? kFewOfSigned : kTileRows)) {
         const int64_t step = weight.packed ? units : RowsScratch<Isa, Format>::kFewUnits;
         with_width(x.rows, [&]<int kRows>() {
             for (int64_t g = begin; g < end; ++g) {
@@ -193,19 +243,21 @@ inline void multiply_rows(const PanelTable& panels, const WeightRows& weight, in
                                               row_scales_of<Isa, Format>(weight, g + i), i, panels.pairs(),
                                               scratch->panel);
                 }
-                if (tiles.unit()) {
+                if (tiles.unit() && rows > kVectorRows) {
                     const PanelRows these{x, first, rows, u * Format::kBlocks};
                     tiles.unit()->multiply[PanelShapeOf<Format>::kIndex](scratch->panel, count * Format::kBlocks, used,
                                                                          Format::kCentre, these, scratch->sums);
                     continue;
                 }
-                for (int64_t row = 0; row < rows; row += kTileRows) {
-                    with_width(std::min<int64_t>(kTileRows, rows - row), [&]<int kRows>() {
-                        const auto* tile = x.tile<kRows, Format::kDivision>(first + row) + u * Format::kBlocks;
-                        panels.find(PanelShapeOf<Format>::kIndex, kRows, used)(scratch->panel, count * Format::kBlocks,
-                                                                               tile, scratch->sums + row * lanes);
-                    });
-                }
+                const bool is_last = u + step >= units;
+                const int64_t next = is_last ? g + panels.groups : g;
+                const int64_t asked = weight.packed ? std::min<int64_t>(used, weight.rows / Isa::kLanes - next) : 0;
+                const auto* at =
+                    asked > 0 ? units_of<Isa, Format>(weight, next, is_last ? 0 : u + step, count, scratch) : nullptr;
+                multiply_panel<Isa, Format>(panels, used, count * Format::kBlocks, x, first, rows, u * Format::kBlocks,
+                                            {at, std::max<int64_t>(asked, 0), Isa::kLanes * weight.row_bytes,
+                                             count * static_cast<int64_t>(sizeof(*at))},
+                                            scratch);
             }
             for (int64_t row = 0; row < rows; ++row) {
                 for (int i = 0; i < used; ++i) {
