@@ -180,6 +180,14 @@ std::string name_of(const testing::TestParamInfo<tsr_type>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Types, MatmulOfType, testing::ValuesIn(weight_types()), name_of);
 
+// Past the caches, whole lines or not.
+TEST(MatmulOfHeads, WritesResultsThatFillTheCaches) {
+    for (const tsr_type type : {TSR_TYPE_Q4_0, TSR_TYPE_F16}) {
+        expect_close(run_matmul(type, {32, 264, 131}, 32, true, false, 2, 23));
+        expect_close(run_matmul(type, {32, 259, 131}, 32, false, false, 2, 24));
+    }
+}
+
 TEST(MatmulGroup, SharesRowsAmongWeightsOfDifferentTypes) {
     for (const int64_t rows : {1, 3, 19}) {
         for (uint32_t workers = 1; workers <= 5; ++workers) {

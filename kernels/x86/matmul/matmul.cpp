@@ -15,6 +15,9 @@ namespace tessera::x86 {
 
 namespace {
 
+// Of a result, that a worker's caches hold until it is read.
+constexpr int64_t kCachedBytes = 2 << 20;
+
 // ---- matmul: 0 x, 1 weight; 2 output ----
 
 struct Matmul {
@@ -112,7 +115,18 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
     // One short row is prepared by each worker when it comes to the batch.
     const bool own = rows == 1 && op.own_bytes() > 0;
     if (!own) {
-        if (prepared_batches >= 4 * static_cast<int64_t>(worker.active())) {
+        const auto many = 4 * static_cast<int64_t>(worker.active());
+        if (prepared_batches > 1 && rows >= many) {
+            // In the order of memory, where the batches of a row lie side by side.
+            const cpu::Share mine = worker.share(rows);
+            for (int64_t r = mine.begin; r < mine.end; ++r) {
+                const char* from = x_data + r * row_stride(x);
+                for (int64_t b = 0; b < prepared_batches; ++b) {
+                    prepare(rows_of(b), r, reinterpret_cast<const float*>(from + b * batch_stride(x)), 0,
+                            (op.k + kPrepareStep - 1) / kPrepareStep);
+                }
+            }
+        } else if (prepared_batches >= many) {
             const cpu::Share mine = worker.share(prepared_batches);
             for (int64_t b = mine.begin; b < mine.end; ++b) prepare_rows(rows_of(b), b);
         } else {
@@ -137,8 +151,11 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
         own_batch = of;
         return own_row;
     };
-    // The absorbed product of keys, which attention on every worker reads next; not logits, which one thread does.
-    const bool past = rows == 1 && op.batches > 1 && pays_past_caches(*run, op.n * op.batches * int64_t{sizeof(float)});
+    // Absorbed products, which every worker reads next: of one row, and of rows that fill the caches anyway, each line
+    // of which would be read before it is written. Not logits, which one thread reads.
+    const int64_t out_bytes = rows * op.n * op.batches * int64_t{sizeof(float)};
+    const bool fills = !op.columns && out_bytes >= kCachedBytes * int64_t{worker.active()};
+    const bool past = op.batches > 1 && (rows == 1 ? pays_past_caches(*run, out_bytes) : fills);
     worker.divide(items * op.batches, op.columns ? 1 : op.weight.piece(), [&](int64_t first, int64_t last) {
         for (int64_t item = first; item < last;) {
             const int64_t batch = item / items;
