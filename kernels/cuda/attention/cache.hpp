@@ -34,6 +34,7 @@ struct CacheWrite {
 };
 
 inline constexpr int kCacheWriteThreads = 128;
+inline constexpr int kFloatsOfThread = 8;  // that one of them writes where the cache has floats
 
 // Attention of each row's heads over the tokens that it sees. Keys and values are rows of the cache; without `v` a
 // value is the first dv elements of its key.

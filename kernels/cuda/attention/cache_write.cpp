@@ -16,6 +16,15 @@ constexpr bool encodes_rows(tsr_type type) noexcept {
 }
 constexpr int64_t kMaximumOfRow = 1 << 17;
 
+constexpr bool is_float(tsr_type type) noexcept {
+    return type == TSR_TYPE_F32 || type == TSR_TYPE_F16 || type == TSR_TYPE_BF16;
+}
+
+// The kernel that writes rows of a type.
+constexpr const char* kernel_of(tsr_type type) noexcept {
+    return encodes_rows(type) ? "cache_write_rows" : is_float(type) ? "cache_write_floats" : "cache_write";
+}
+
 // Kernels know the types that Check::cache lets through.
 constexpr bool is_cached_type(tsr_type type) {
 #define TSR_IS(id) || type == TSR_TYPE_##id
@@ -47,13 +56,15 @@ class CacheWrite {
                                static_cast<long long>(node.inputs[0]->dims[0]), static_cast<long long>(kMaximumOfRow),
                                cpu::format_name(node.outputs[0]->type));
         std::snprintf(plan.reason, sizeof plan.reason,
-                      encodes_rows(node.outputs[0]->type) ? "a warp each row" : "a thread each 32 elements");
+                      encodes_rows(node.outputs[0]->type) ? "a warp each row"
+                      : is_float(node.outputs[0]->type)   ? "a thread each %d elements"
+                                                          : "a thread each %d elements of a block",
+                      is_float(node.outputs[0]->type) ? cuda_kernels::kFloatsOfThread : 32);
         write_estimate(work, {}, device, plan);
     }
 
     CacheWrite(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
-        : node_(node),
-          kernel_(device, module, encodes_rows(node.outputs[0]->type) ? "cache_write_rows" : "cache_write") {}
+        : node_(node), kernel_(device, module, kernel_of(node.outputs[0]->type)) {}
 
     void enqueue(const tsr_launch& launch) const {
         const tsr_tensor &x = *node_.inputs[0], &cache = *node_.outputs[0];
@@ -77,9 +88,10 @@ class CacheWrite {
             const uint32_t blocks = std::min((rows + kWarps - 1) / kWarps, kMaximumGrid);
             return kernel_.launch(launch.queue, {blocks, 1, 1}, cuda_kernels::kCacheWriteThreads, p);
         }
-        constexpr int kElements = cuda_kernels::kCacheWriteThreads * 32;
+        const int elements =
+            cuda_kernels::kCacheWriteThreads * (is_float(cache.type) ? cuda_kernels::kFloatsOfThread : 32);
         kernel_.launch(launch.queue,
-                       {static_cast<uint32_t>((p.n + kElements - 1) / kElements), std::min(rows, kMaximumGrid), 1},
+                       {static_cast<uint32_t>((p.n + elements - 1) / elements), std::min(rows, kMaximumGrid), 1},
                        cuda_kernels::kCacheWriteThreads, p);
     }
 
