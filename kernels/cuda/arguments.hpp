@@ -46,6 +46,14 @@ struct Matmul {
     int32_t vectors;      // of products of floats: 1 if rows of x and of the weight can be read 16 bytes at a time
     int32_t sums;         // of products with block formats: 1 if activations have sums
     int32_t interleaved;  // and 1 if codes of 32 elements are written as e0 e16 e1 e17 ..
+    int32_t row_tiles;    // of products of few rows by tensor cores: how often a weight is read, by blocks in turn
+    int32_t relative;     // of those: 1 if rows of y are numbered from the first of the actual ones on
+};
+
+// Activations from silu(x) * up, where x and up, which has x's strides, have rows that are numbered so.
+struct GatedActivations {
+    Matmul matmul;
+    const void* up;
 };
 
 // y[row][slot][i] = the dot product of x[row], or of x[row][slot], and row i of the weight of expert ids[row][slot];

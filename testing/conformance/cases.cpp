@@ -213,7 +213,7 @@ constexpr struct {
 // Of activations that are 1 or -1 nothing is lost where they are quantised: what is wrong with weights shows. Few rows,
 // and as many as kernels have small and large tiles for.
 void signs(const std::string& op, tsr_type type, int64_t k, float size, const char* what, const Use& use) {
-    for (const int64_t rows : {5, 60, 100}) {
+    for (const int64_t rows : {5, 60, 80, 100}) {
         const int64_t n = 17;
         Case c(op, text("%s %s k=%lld n=%lld rows=%lld", formats::format_name(type), what, static_cast<long long>(k),
                         static_cast<long long>(n), static_cast<long long>(rows)));
@@ -295,7 +295,7 @@ void matmul(const std::string& op, const Use& use) {
         for (int64_t k = 2 * block_of(type); block_of(type) > 1 && k <= 512; k *= 8)
             signs(op, type, k, weight_size(k), "signs", use);
         // Of each number of rows that kernels take at once.
-        for (const int64_t rows : {1, 6, 13, 60}) {
+        for (const int64_t rows : {1, 6, 13, 60, 80}) {
             const int64_t k = row_lengths(type).back(), n = 17;
             Case c(op, text("%s k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
                             static_cast<long long>(n), static_cast<long long>(rows)));

@@ -26,7 +26,7 @@ double macs_a_clock(tsr_type type, const Card& card) {
     work.macs_one_row = 1;
     work.macs_all_rows = 1e15;
     tsr_kernel_plan plan{};
-    write_product_estimate(work, type, 0, device, card, 512, 1, plan);
+    write_product_estimate(work, type, 0, device, card, 512, 8, 1, plan);
     return work.macs_all_rows / plan.seconds_all_rows / device.processors / device.clock_hz;
 }
 

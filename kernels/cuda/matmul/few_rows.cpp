@@ -11,6 +11,7 @@
 #include <tessera/formats/formats.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace tessera::cuda_ops {
@@ -99,8 +100,18 @@ int64_t few_rows_bytes(tsr_type weight, int64_t k, int64_t rows, uint32_t image_
     return rows * static_cast<int64_t>(activation_bytes(weight, k, image_capability));
 }
 
-int64_t few_rows_limit(tsr_type weight, uint32_t image_capability) noexcept {
+int64_t few_rows_at_once(tsr_type weight, uint32_t image_capability) noexcept {
     return by_tensor_cores(weight, image_capability) ? kColumnTiles.back() : kTiles.back();
+}
+
+int64_t few_rows_limit(tsr_type weight, int64_t n, uint32_t processors, uint32_t image_capability) noexcept {
+    const int64_t at_once = few_rows_at_once(weight, image_capability);
+    // Of f16 and bf16 tiles have tensor cores.
+    if (!by_tensor_cores(weight, image_capability))
+        return image_capability >= kTensorCores && weight != TSR_TYPE_F32 ? at_once / 2 : at_once;
+    // A tile takes as long for 64 rows as for one. Where weights are small, there is none for each multiprocessor.
+    constexpr int64_t kOutputs = 128;  // of a tile
+    return (n + kOutputs - 1) / kOutputs < int64_t{processors} ? 4 * at_once : 2 * at_once;
 }
 
 uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept {
@@ -199,29 +210,32 @@ double few_rows_macs_a_clock(tsr_type weight, int64_t rows, uint32_t image_capab
     // Four instructions a clock, of which waiting leaves the share that an H200 reached. Eight rows more multiply and
     // scale once more.
     const double instructions = column_instructions(weight) + (rows > kColumnTiles.front() ? 40 : 0);
-    return static_cast<double>(rows) * 16 * 64 * 4 * 0.6 / instructions;
+    const double times = std::ceil(static_cast<double>(rows) / kColumnTiles.back());
+    return static_cast<double>(rows) * 16 * 64 * 4 * 0.6 / (instructions * times);
 }
 
-FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight, int64_t k,
+FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& build, const tsr_tensor& weight,
                  Kind kind)
-    : type_(weight), k_(k) {
-    const cuda::Module& module = weights_module(build, weight);
+    : type_(weight.type), k_(weight.dims[0]) {
+    const cuda::Module& module = weights_module(build, type_);
     const cuda::Image* image = cuda::find_image(module, info.compute_capability);
     if (!image) throw sdk::Failure(TSR_UNSUPPORTED, cuda::missing_image(module, info.compute_capability));
     image_ = cuda::instructions_for(module, info.compute_capability);
-    activation_bytes_ = static_cast<int64_t>(activation_bytes(weight, k, image_));
+    limit_ = static_cast<uint32_t>(few_rows_limit(type_, weight.dims[1], info.processors, image_));
+    activation_bytes_ = static_cast<int64_t>(activation_bytes(type_, k_, image_));
     if (activation_bytes_ > 0) quantise_.emplace(device, *build.quantise, "quantise_activations");
-    const std::string name = cpu::format_name(weight);
+    const std::string name = cpu::format_name(type_);
     const bool lanes_take_one_row = kind == Kind::kById || !has_columns(order(1));
     for (size_t r = 0; lanes_take_one_row && r < kRowReads; ++r) {
         const auto reads = static_cast<RowReads>(r);
-        if (!reads_by(weight, reads, image_)) continue;
+        if (!reads_by(type_, reads, image_)) continue;
         const std::string of_one = kind == Kind::kById ? "matmul_id_" + name : "matmul_" + name + "_tile1";
         one_row_[r].emplace(device, module, (of_one + suffix_of(reads)).c_str());
     }
     if (kind == Kind::kById) return;
     if (by_tensor_cores(type_, image_)) {
         quantise_columns_.emplace(device, *build.quantise, "quantise_columns");
+        quantise_gated_.emplace(device, *build.quantise, "quantise_gated_columns");
         for (size_t t = 0; t < kColumnTiles.size(); ++t)
             products_[t].emplace(device, module,
                                  ("matmul_" + name + "_rows" + std::to_string(kColumnTiles[t])).c_str());
@@ -231,17 +245,24 @@ FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& b
         products_[t].emplace(device, module, ("matmul_" + name + "_tile" + std::to_string(kTiles[t])).c_str());
 }
 
-void FewRows::convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows, Order order) const {
-    if (!quantise_) return;
+cuda::Grid FewRows::describe(cuda_kernels::Matmul& a, uint32_t rows, Order order) const noexcept {
     const bool columns = has_columns(order);
     a.activation_bytes = columns ? cuda_kernels::column_bytes(k_, has_sums(type_)) : activation_bytes_;
     a.sums = has_sums(type_) ? 1 : 0;
     a.interleaved = order == Order::kInterleaved || order == Order::kInterleavedColumns ? 1 : 0;
-    (columns ? quantise_columns_ : quantise_)
-        ->launch(queue,
-                 {groups_of(a.k / 32 + (columns ? a.k / 32 % 2 : 0), cuda_kernels::kQuantiseWarps),
-                  std::min(rows + (columns ? rows % 2 : 0), kMaximumGrid), static_cast<uint32_t>(a.batch)},
-                 32 * cuda_kernels::kQuantiseWarps, a);
+    return {groups_of(a.k / 32 + (columns ? a.k / 32 % 2 : 0), cuda_kernels::kQuantiseWarps),
+            std::min(rows + (columns ? rows % 2 : 0), kMaximumGrid), static_cast<uint32_t>(a.batch)};
+}
+
+void FewRows::convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows, Order order) const {
+    if (!quantise_) return;
+    const cuda::Grid grid = describe(a, rows, order);
+    (has_columns(order) ? quantise_columns_ : quantise_)->launch(queue, grid, 32 * cuda_kernels::kQuantiseWarps, a);
+}
+
+void FewRows::convert_gated(tsr_queue queue, cuda_kernels::Matmul& a, const void* up, uint32_t rows) const {
+    const cuda::Grid grid = describe(a, rows, order(rows));
+    quantise_gated_->launch(queue, grid, 32 * cuda_kernels::kQuantiseWarps, cuda_kernels::GatedActivations{a, up});
 }
 
 void FewRows::multiply(tsr_queue queue, cuda_kernels::Matmul a, uint32_t rows) const {
@@ -259,9 +280,9 @@ void FewRows::multiply_converted(tsr_queue queue, const cuda_kernels::Matmul& co
         a.vectors = static_cast<int32_t>(places & -places);
         const size_t tile = rows <= static_cast<uint32_t>(kColumnTiles[0]) ? 0 : 1;
         const auto tile_rows = static_cast<uint32_t>(kColumnTiles[tile]);
-        products_[tile]->launch(queue,
-                                {groups_of(a.n, 16), std::min((rows + tile_rows - 1) / tile_rows, kMaximumGrid),
-                                 static_cast<uint32_t>(a.batch)},
+        const uint32_t row_tiles = (rows + tile_rows - 1) / tile_rows;
+        a.row_tiles = static_cast<int32_t>(row_tiles);
+        products_[tile]->launch(queue, {groups_of(a.n, 16) * row_tiles, 1, static_cast<uint32_t>(a.batch)},
                                 32 * kMatmulWarps, a);
         return;
     }

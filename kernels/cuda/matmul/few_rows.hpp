@@ -42,7 +42,10 @@ Order order_of(tsr_type weight, uint32_t rows, uint32_t image_capability) noexce
 int64_t few_rows_bytes(tsr_type weight, int64_t k, int64_t rows, uint32_t image_capability) noexcept;
 
 // Rows up to which a launch of these kernels reads the weight once.
-int64_t few_rows_limit(tsr_type weight, uint32_t image_capability) noexcept;
+int64_t few_rows_at_once(tsr_type weight, uint32_t image_capability) noexcept;
+// Rows up to which they are faster than tiles, with a weight of `n` rows on a card of so many multiprocessors; at least
+// as many as are read at once.
+int64_t few_rows_limit(tsr_type weight, int64_t n, uint32_t processors, uint32_t image_capability) noexcept;
 
 // Bytes of one row of k activations in the workspace, as lanes read them; 0: products with this type read x itself. The
 // image that a card runs decides about their encoding.
@@ -73,8 +76,8 @@ class FewRows {
   public:
     enum class Kind { kRows, kById };
 
-    // Fetches functions from the device. Throws sdk::Failure.
-    FewRows(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight, int64_t k, Kind kind);
+    // Fetches functions from the device. `weight`: of k times n elements. Throws sdk::Failure.
+    FewRows(tsr_device& device, const tsr_device_info& info, const Build& build, const tsr_tensor& weight, Kind kind);
 
     // Sets what concerns activations, launches their conversion, if the type needs it, and the product with at most
     // `rows` rows. All else of the arguments is set.
@@ -82,22 +85,26 @@ class FewRows {
     // The two steps of multiply: the first sets activation_bytes, which other products of the same rows and order() can
     // share.
     void convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows, Order order) const;
+    // The same of silu(a.x) * up (cuda_kernels::GatedActivations), in order(rows), which has columns.
+    void convert_gated(tsr_queue queue, cuda_kernels::Matmul& a, const void* up, uint32_t rows) const;
     void multiply_converted(tsr_queue queue, const cuda_kernels::Matmul& a, uint32_t rows) const;
     // Bytes of the activations of `rows` rows; 0: there are none.
     int64_t bytes(int64_t rows) const noexcept { return few_rows_bytes(type_, k_, rows, image_); }
-    uint32_t limit() const noexcept { return static_cast<uint32_t>(few_rows_limit(type_, image_)); }
+    uint32_t limit() const noexcept { return limit_; }
     Order order(uint32_t rows) const noexcept { return order_of(type_, rows, image_); }
     // With the experts that rows have, of a row several.
     void multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t rows, uint32_t slots) const;
 
   private:
+    // Sets what concerns activations in `a`; the grid of their conversion.
+    cuda::Grid describe(cuda_kernels::Matmul& a, uint32_t rows, Order order) const noexcept;
     const cuda::Kernel& one_row(const cuda_kernels::Matmul& a, int32_t& outputs) const;
 
     tsr_type type_;
     int64_t k_;
-    uint32_t image_ = 0;
+    uint32_t image_ = 0, limit_ = 0;
     int64_t activation_bytes_ = 0;
-    std::optional<cuda::Kernel> quantise_, quantise_columns_;
+    std::optional<cuda::Kernel> quantise_, quantise_columns_, quantise_gated_;
     RowKernels one_row_;  // by RowReads, of rows or by id
     // Of more rows, by tile: of 2, 4 and 8 rows, or by tensor cores of 8 and 16.
     std::array<std::optional<cuda::Kernel>, 3> products_;

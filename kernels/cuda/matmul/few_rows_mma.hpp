@@ -286,7 +286,8 @@ SIMT_DEVICE void multiply_columns_of(const char* weight, int64_t stride, unsigne
     }
 }
 
-// Grid: x the outputs by 16, y the maximum of rows by 8 kTiles or fewer, z the batch. a.vectors: the bytes, a power of
+// Grid: x the outputs by 16, times a.row_tiles, so that blocks that read the same rows of the weight are neighbours; z
+// the batch. a.row_tiles: the maximum of rows by 8 kTiles, or fewer. a.vectors: the bytes, a power of
 // two up to 16, of which rows of the weight are multiples and at multiples; a.activation_bytes: of eight rows.
 template <int kType, int kTiles>
 SIMT_DEVICE void multiply_rows_mma(const Matmul& a) {
@@ -294,12 +295,13 @@ SIMT_DEVICE void multiply_rows_mma(const Matmul& a) {
     constexpr unsigned kRows = 8 * kTiles;
     SIMT_SHARED(UInt4, memory, kMatmulWarps * kColumnBytes<kType> / 16);
     const RowRange range = actual_rows(a.rows);
-    const unsigned output = block_index().x * 16, batch = block_index().z;
+    const auto row_tiles = static_cast<unsigned>(a.row_tiles);
+    const unsigned output = block_index().x / row_tiles * 16, batch = block_index().z;
     const unsigned count = minimum(static_cast<unsigned>(a.n) - output, 16u);
     char* shared = reinterpret_cast<char*>(memory) + warp() * kColumnBytes<kType>;
     const auto* weight = at<char>(a.weight, output * a.weight_row + batch * a.weight_batch);
-    for (int first = static_cast<int>(block_index().y * kRows); first < range.end - range.begin;
-         first += static_cast<int>(grid_size().y * kRows)) {
+    for (int first = static_cast<int>(block_index().x % row_tiles * kRows); first < range.end - range.begin;
+         first += static_cast<int>(row_tiles * kRows)) {
         const auto rows = minimum(static_cast<unsigned>(range.end - range.begin - first), kRows);
         const auto rows_of = [&](unsigned tile) {
             const unsigned begin = 8 * tile < rows ? 8 * tile : 0;
@@ -337,7 +339,7 @@ SIMT_DEVICE void multiply_rows_mma(const Matmul& a) {
             SIMT_UNROLL
             for (unsigned w = 0; w < kMatmulWarps; ++w) sum += all[128 * (kTiles * w + tile) + thread_index().x];
             if (column < rows && row < count)
-                at<float>(a.y, (range.begin + first + static_cast<int>(column)) * a.y_row +
+                at<float>(a.y, ((a.relative ? 0 : range.begin) + first + static_cast<int>(column)) * a.y_row +
                                    batch * a.y_batch)[output + row] = MmaUnit<kType>::kFactor * sum;
         }
         sync_block();

@@ -35,7 +35,7 @@ class MatmulOfRows {
         const uint32_t image = card.instructions;
         const int64_t rows = maximum_rows(x);
         const uint64_t bytes = activation_bytes(weight.type, x.dims[0], image);
-        const int64_t limit = few_rows_limit(weight.type, image);
+        const int64_t limit = few_rows_limit(weight.type, weight.dims[1], device.processors, image);
         const int64_t few_bytes = std::max(few_rows_bytes(weight.type, x.dims[0], 1, image),
                                            few_rows_bytes(weight.type, x.dims[0], std::min(rows, limit), image));
         plan.supported = 1;
@@ -43,15 +43,14 @@ class MatmulOfRows {
                                         tile_row_bytes(weight.type, x.dims[0], card) * static_cast<uint64_t>(rows)) *
                                static_cast<uint64_t>(batch_of(x));
         const bool int8 = bytes > 0 && image >= kDp4a;
-        std::snprintf(plan.reason, sizeof plan.reason, "%s; up to %d rows at once, more in tiles%s",
+        std::snprintf(plan.reason, sizeof plan.reason, "%s; up to %d rows by kernels of few, more in tiles%s",
                       int8 ? "activations in int8" : "sums in f32", static_cast<int>(limit),
                       int8 ? image >= kTensorCores ? " by tensor cores" : " by dp4a" : "");
-        write_product_estimate(work, weight.type, bytes > 0 ? 2 : 1, device, card, rows, 1, plan);
+        write_product_estimate(work, weight.type, bytes > 0 ? 2 : 1, device, card, rows, limit, 1, plan);
     }
 
     MatmulOfRows(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
-        : node_(node),
-          few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kRows) {
+        : node_(node), few_rows_(device, info, build, *node.inputs[1], FewRows::Kind::kRows) {
         if (maximum_rows(*node.inputs[0]) <= int64_t{few_rows_.limit()}) return;
         tiles_.emplace(device, info, build, node.inputs[1]->type);
         if (tiles_->converts()) convert_.emplace(device, build, tiles_->layout());

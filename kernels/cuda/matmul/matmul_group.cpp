@@ -49,7 +49,7 @@ class MatmulGroup {
         if (!plan.supported) return;
         const tsr_tensor& x = *node.inputs[0];
         const Card card = card_of(module, device);
-        const int64_t rows = maximum_rows(x), limit = group_limit(node, card.instructions);
+        const int64_t rows = maximum_rows(x), limit = group_limit(node, device, card.instructions);
         const int64_t few = std::min(rows, limit);
         std::array<int64_t, kOrders> of_one = {}, of_few = {};  // bytes by order
         int64_t many_bytes = 0;
@@ -82,17 +82,16 @@ class MatmulGroup {
         plan.workspace_bytes = static_cast<uint64_t>(std::max({one_bytes, few_bytes, rows > limit ? many_bytes : 0}));
         std::snprintf(plan.reason, sizeof plan.reason, "%u products, activations converted once", node.output_count);
         write_product_estimate(work, node.inputs[1]->type,
-                               static_cast<int>(node.output_count) + (few_bytes > 0 ? 1 : 0), device, card, rows, 1,
-                               plan);
+                               static_cast<int>(node.output_count) + (few_bytes > 0 ? 1 : 0), device, card, rows, limit,
+                               1, plan);
     }
 
     MatmulGroup(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
-        : node_(node), limit_(group_limit(node, card_of(module(build), info).instructions)) {
-        const int64_t k = node.inputs[0]->dims[0];
+        : node_(node), limit_(group_limit(node, info, card_of(module(build), info).instructions)) {
         const bool many = maximum_rows(*node.inputs[0]) > int64_t{limit_};
         for (uint32_t i = 1; i < node.input_count; ++i) {
             const tsr_type type = node.inputs[i]->type;
-            few_.push_back(std::make_unique<FewRows>(device, info, build, type, k, FewRows::Kind::kRows));
+            few_.push_back(std::make_unique<FewRows>(device, info, build, *node.inputs[i], FewRows::Kind::kRows));
             if (!many) continue;
             tiles_.push_back(std::make_unique<TileProduct>(device, info, build, type));
             const RowLayout layout = tiles_.back()->layout();
@@ -126,11 +125,13 @@ class MatmulGroup {
     }
 
   private:
-    // Rows up to which the weights of all products are read once.
-    static uint32_t group_limit(const tsr_node& node, uint32_t image) noexcept {
-        int64_t limit = few_rows_limit(node.inputs[1]->type, image);
-        for (uint32_t i = 2; i < node.input_count; ++i)
-            limit = std::min(limit, few_rows_limit(node.inputs[i]->type, image));
+    // Rows up to which no product is faster by tiles.
+    static uint32_t group_limit(const tsr_node& node, const tsr_device_info& info, uint32_t image) noexcept {
+        int64_t limit = INT64_MAX;
+        for (uint32_t i = 1; i < node.input_count; ++i) {
+            const tsr_tensor& weight = *node.inputs[i];
+            limit = std::min(limit, few_rows_limit(weight.type, weight.dims[1], info.processors, image));
+        }
         return static_cast<uint32_t>(limit);
     }
 

@@ -56,13 +56,12 @@ class MatmulId {
                       int8 ? image >= kTensorCores ? ", tensor cores" : ", dp4a" : "");
         // Tiles of an expert are not full: half a tile of 64 rows more, on average.
         const double places = static_cast<double>(rows * ids.dims[0]), experts = static_cast<double>(weight.dims[2]);
-        write_product_estimate(work, weight.type, bytes > 0 ? 3 : 2, device, card, rows,
+        write_product_estimate(work, weight.type, bytes > 0 ? 3 : 2, device, card, rows, kFewRowsById,
                                places / (places + 32 * std::min(experts, places)), plan, true);
     }
 
     MatmulId(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
-        : node_(node),
-          few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kById) {
+        : node_(node), few_rows_(device, info, build, *node.inputs[1], FewRows::Kind::kById) {
         if (maximum_rows(*node.inputs[0]) <= kFewRowsById) return;
         map_.emplace(device, build);
         tiles_.emplace(device, info, build, node.inputs[1]->type);

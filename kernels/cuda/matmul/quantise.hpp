@@ -68,8 +68,10 @@ SIMT_DEVICE void write_column(float value, char* rows, int row, int block, int k
 }
 
 // All blocks of the rows of a launch, by eight rows of a.activation_bytes bytes. Grid: x the blocks of a row, in twos,
-// by kQuantiseWarps, y the maximum of rows or fewer, z the batch.
-SIMT_DEVICE void write_columns(const Matmul& a) {
+// by kQuantiseWarps, y the maximum of rows or fewer, z the batch. value(range, row, byte): the float at that byte
+// of row `row` from the first of the range on.
+template <class Value>
+SIMT_DEVICE void write_columns(const Matmul& a, Value&& value) {
     using namespace simt;
     const RowRange range = actual_rows(a.rows);
     const int block = static_cast<int>(block_index().x) * kQuantiseWarps + static_cast<int>(warp());
@@ -77,12 +79,12 @@ SIMT_DEVICE void write_columns(const Matmul& a) {
     const int batch = static_cast<int>(block_index().z), rows = range.end - range.begin;
     for (int row = static_cast<int>(block_index().y); row < (rows + 1) / 2 * 2;
          row += static_cast<int>(grid_size().y)) {
-        const auto* x = at<float>(a.x, (range.begin + row) * a.x_row + batch * a.x_batch);
         char* to =
             at<char>(a.activations, (static_cast<int64_t>(row / kColumnRows) * a.batch + batch) * a.activation_bytes);
         const bool has = row < rows && 32 * block < a.k;
-        write_column(has ? load_global<float>(x + 32 * block + lane()) : 0.f, to, row % kColumnRows, block, a.k,
-                     a.sums != 0, a.interleaved != 0);
+        const int64_t byte = batch * a.x_batch + 4 * (32 * block + static_cast<int>(lane()));
+        write_column(has ? value(range, row, byte) : 0.f, to, row % kColumnRows, block, a.k, a.sums != 0,
+                     a.interleaved != 0);
     }
 }
 

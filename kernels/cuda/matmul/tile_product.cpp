@@ -287,12 +287,12 @@ TileProduct::TileProduct(tsr_device& device, const Card& card, const Build& buil
 }
 
 void write_product_estimate(const cpu::Work& work, tsr_type weight, int launches, const tsr_device_info& device,
-                            const Card& card, int64_t rows, double filled, tsr_kernel_plan& plan, bool by_id) noexcept {
+                            const Card& card, int64_t rows, int64_t limit, double filled, tsr_kernel_plan& plan,
+                            bool by_id) noexcept {
     Cost cost;
     cost.launches = launches;
     cost.macs_a_clock =
         by_id ? lanes_macs_a_clock(weight, card.instructions) : few_rows_macs_a_clock(weight, 1, card.instructions);
-    const int64_t limit = by_id ? kMaximumTile : few_rows_limit(weight, card.instructions);
     if (rows <= limit && !by_id) cost.macs_a_clock_all_rows = few_rows_macs_a_clock(weight, rows, card.instructions);
     if (rows > limit) cost.macs_a_clock_all_rows = filled * tile_macs_a_clock(weight, card);
     write_estimate(work, cost, device, plan);

@@ -73,10 +73,10 @@ class TileProduct {
 // What converts all rows of a product to its activations.
 cuda_kernels::Segments rows_to_convert(const cuda_kernels::Matmul& m) noexcept;
 
-// Seconds of products of up to `rows` rows; `filled`: the share of rows that tiles really have; `by_id`:
-// with experts.
+// Seconds of products of up to `rows` rows; more than `limit` are in tiles; `filled`: the share of rows that tiles
+// really have; `by_id`: one row is multiplied by lanes, as with experts.
 void write_product_estimate(const cpu::Work& work, tsr_type weight, int launches, const tsr_device_info& device,
-                            const Card& card, int64_t rows, double filled, tsr_kernel_plan& plan,
+                            const Card& card, int64_t rows, int64_t limit, double filled, tsr_kernel_plan& plan,
                             bool by_id = false) noexcept;
 
 // Converts rows of f32.

@@ -1,5 +1,5 @@
-// gated_ffn and moe_ffn: of few rows in two kernels (kernels/ffn_few.hpp), of many in tiles, grouped by expert on the
-// device.
+// gated_ffn and moe_ffn: of few rows in two kernels (kernels/ffn_few.hpp), of several without experts as products of
+// few rows, of many in tiles, grouped by expert on the device.
 #include "ffn.hpp"
 
 #include "../estimate.hpp"
@@ -84,25 +84,37 @@ uint64_t aligned(int64_t bytes) noexcept {
 // What lies where in the workspace.
 struct Layout {
     uint64_t few_hidden = 0, few_bytes = 0;  // activations of x, then those of hidden
+    // Of products of few rows: activations of x, then gate, then up, then activations of hidden.
+    int64_t several_rows = 0;  // up to which they are taken; 0: for none
+    uint64_t gate = 0, up = 0, several_hidden = 0, several_bytes = 0;
     uint64_t x = 0, hidden = 0, converted_hidden = 0,
              bytes = 0;  // after the map; hidden is where outputs of experts go, too
 
     static bool few_kernels(const Operands& o) noexcept {
         return family_of(o.gate.type) != Family::kFloat && family_of(o.down.type) != Family::kFloat;
     }
-    // Up to so many rows take the kernels of few rows: experts of several rows repeat; without experts products in
-    // tiles read the weight once for all rows.
+    // Up to so many rows take the kernels of few rows: experts of several rows repeat, and others are read once for
+    // all rows by other kernels.
     static int64_t few_rows(const Operands& o) noexcept { return few_kernels(o) ? o.routed ? kFewRowsById : 1 : 0; }
 
-    Layout(const Operands& o, const Card& card) noexcept {
+    Layout(const Operands& o, const Card& card, const tsr_device_info& device) noexcept {
         const uint32_t image = card.instructions;
+        if (few_kernels(o) && !o.routed && image >= kTensorCores) {
+            // Where down has too few outputs for tiles, they take longest for all of it.
+            several_rows = few_rows_limit(o.down.type, o.n, device.processors, image);
+            const int64_t rows = std::min(o.rows, several_rows);
+            gate = aligned(few_rows_bytes(o.gate.type, o.k, rows, image));
+            up = gate + aligned(4 * rows * o.f);
+            several_hidden = up + aligned(4 * rows * o.f);
+            several_bytes = several_hidden + aligned(few_rows_bytes(o.down.type, o.f, rows, image));
+        }
         if (few_kernels(o)) {
             const int64_t rows = std::min(o.rows, few_rows(o));
             few_hidden = aligned(rows * static_cast<int64_t>(activation_bytes(o.gate.type, o.k, image)));
             few_bytes =
                 few_hidden + aligned(rows * o.slots * static_cast<int64_t>(activation_bytes(o.down.type, o.f, image)));
         }
-        if (o.rows > few_rows(o)) {
+        if (o.rows > std::max(few_rows(o), several_rows)) {
             const int64_t places = o.rows * o.slots;
             x = o.routed ? MapExperts::bytes(places, o.experts) : 0;
             hidden = x + aligned(o.rows * static_cast<int64_t>(tile_row_bytes(o.gate.type, o.k, card)));
@@ -112,7 +124,7 @@ struct Layout {
             converted_hidden = hidden + aligned(places * 4 * (converted > 0 ? std::max(o.f, outputs) : o.f));
             bytes = converted_hidden + aligned(places * (converted > 0 ? converted : 4 * outputs));
         }
-        bytes = std::max(bytes, few_bytes);
+        bytes = std::max({bytes, few_bytes, several_bytes});
     }
 };
 
@@ -130,7 +142,8 @@ class Ffn {
         const Operands o(node);
         const Card card = card_of(module, device);
         const uint32_t image = card.instructions;
-        plan.workspace_bytes = Layout(o, card).bytes;
+        const Layout layout(o, card, device);
+        plan.workspace_bytes = layout.bytes;
         std::snprintf(plan.reason, sizeof plan.reason, "%s and %s, fused; %s", cpu::format_name(o.gate.type),
                       cpu::format_name(o.down.type),
                       activation_bytes(o.gate.type, o.k, image) > 0 && image >= kDp4a
@@ -150,21 +163,26 @@ class Ffn {
         // Tiles of an expert are not full: half a tile of 64 rows more, on average.
         const double places = rows * slots;
         const double filled = places / (places + 32 * std::min(all_experts, places));
+        const int64_t limit = std::max(Layout::few_rows(o), layout.several_rows);
         write_product_estimate(work, o.gate.type,
                                Layout::few_kernels(o) ? 3
                                : o.routed             ? 4
                                                       : 2,
-                               device, card, o.rows, o.rows > Layout::few_rows(o) ? filled : 1, plan, true);
+                               device, card, o.rows, limit, o.rows > limit ? filled : 1, plan, true);
     }
 
     Ffn(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
-        : o_(node), card_(card_with_code(build, info)), layout_(o_, card_) {
+        : o_(node), card_(card_with_code(build, info)), layout_(o_, card_, info) {
         if (Layout::few_kernels(o_)) {
             quantise_.emplace(device, *build.quantise, "quantise_activations");
             fetch(gate_up_, device, build, "gate_up_", o_.gate.type);
             fetch(down_, device, build, "down_", o_.down.type);
         }
-        if (o_.rows <= Layout::few_rows(o_)) return;
+        if (layout_.several_rows > 0 && o_.rows > Layout::few_rows(o_)) {
+            several_gate_up_.emplace(device, info, build, o_.gate, FewRows::Kind::kRows);
+            several_down_.emplace(device, info, build, o_.down, FewRows::Kind::kRows);
+        }
+        if (o_.rows <= std::max(Layout::few_rows(o_), layout_.several_rows)) return;
         gate_up_tiles_.emplace(device, info, build, o_.gate.type);
         down_tiles_.emplace(device, info, build, o_.down.type);
         if (gate_up_tiles_->converts()) convert_x_.emplace(device, build, gate_up_tiles_->layout());
@@ -179,6 +197,8 @@ class Ffn {
         if (rows == 0) return;
         if (int64_t{rows} <= Layout::few_rows(o_)) {
             multiply_few(launch, rows);
+        } else if (int64_t{rows} <= layout_.several_rows) {
+            multiply_several(launch, rows);
         } else {
             multiply_tiles(launch, rows);
         }
@@ -297,6 +317,42 @@ class Ffn {
                     32 * kDownWarps, d);
     }
 
+    // Without experts.
+    void multiply_several(const tsr_launch& launch, uint32_t rows) const {
+        char* memory = static_cast<char*>(launch.workspace);
+        Matmul m{};
+        m.x = input(launch, 0);
+        m.activations = memory;
+        m.rows = rows_of(o_.x, launch);
+        m.x_row = o_.x.strides[1];
+        m.weight_row = o_.gate.strides[1];
+        m.y_row = 4 * o_.f;
+        m.k = static_cast<int32_t>(o_.k);
+        m.n = static_cast<int32_t>(o_.f);
+        m.batch = 1;
+        m.relative = 1;
+        several_gate_up_->convert(launch.queue, m, rows, several_gate_up_->order(rows));
+        m.weight = input(launch, o_.first);
+        m.y = memory + layout_.gate;
+        several_gate_up_->multiply_converted(launch.queue, m, rows);
+        m.weight = input(launch, o_.first + 1);
+        m.y = memory + layout_.up;
+        several_gate_up_->multiply_converted(launch.queue, m, rows);
+
+        m.x = memory + layout_.gate;
+        m.x_row = m.y_row;
+        m.activations = memory + layout_.several_hidden;
+        m.k = m.n;
+        several_down_->convert_gated(launch.queue, m, memory + layout_.up, rows);
+        m.weight = input(launch, o_.first + 2);
+        m.weight_row = o_.down.strides[1];
+        m.y = output(launch);
+        m.y_row = o_.y.strides[1];
+        m.n = static_cast<int32_t>(o_.n);
+        m.relative = 0;
+        several_down_->multiply_converted(launch.queue, m, rows);
+    }
+
     void multiply_tiles(const tsr_launch& launch, uint32_t rows) const {
         char* memory = static_cast<char*>(launch.workspace);
         const int64_t places = int64_t{rows} * o_.slots;
@@ -412,6 +468,7 @@ class Ffn {
     Layout layout_;
     std::optional<cuda::Kernel> quantise_, sum_;
     RowKernels gate_up_, down_;  // by RowReads
+    std::optional<FewRows> several_gate_up_, several_down_;
     std::optional<TileProduct> gate_up_tiles_, down_tiles_;
     std::optional<ConvertRows> convert_x_, convert_hidden_;
     std::optional<MapExperts> map_;
