@@ -61,7 +61,7 @@ SIMT_DEVICE void multiply_tile_half(const Tiles& a) {
         scales[t] =
             *at<float>(a.x, row_offset(a, tile, t, a.x_numbering, a.x_row, a.x_slot) + steps * kParts * int64_t{64});
     }
-    uint32_t from[kCopies];  // in 16 bytes; rows past the last are copies of it
+    uint32_t from[kCopies];  // in 16 bytes; rows past the last are zeros
     SIMT_UNROLL
     for (int i = 0; i < kCopies; ++i) {
         const int vector = t + i * kTilesThreads, row = minimum(vector / (4 * kParts), tile.count - 1);
@@ -74,7 +74,7 @@ SIMT_DEVICE void multiply_tile_half(const Tiles& a) {
         for (int i = 0; i < kCopies; ++i) {
             const int vector = t + i * kTilesThreads, row = vector / (4 * kParts), part = vector / 4 % kParts;
             copy_async16(x_shared + ((step % 2 * kParts + part) * kRows + row) * kVectors + vector % 4,
-                         x + static_cast<uint64_t>(from[i]) * 16);
+                         x + static_cast<uint64_t>(from[i]) * 16, row < tile.count ? 16 : 0);
         }
         copy_async_commit();
     };

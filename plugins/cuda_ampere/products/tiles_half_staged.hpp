@@ -31,7 +31,7 @@ SIMT_DEVICE void multiply_tile_half_staged(const Tiles& a, unsigned char* memory
         scales[t] =
             *at<float>(a.x, row_offset(a, tile, t, a.x_numbering, a.x_row, a.x_slot) + steps * kParts * int64_t{64});
     }
-    uint32_t from[kCopies];  // in 16 bytes; rows past the last are copies of it
+    uint32_t from[kCopies];  // in 16 bytes; rows past the last are zeros
     SIMT_UNROLL
     for (int i = 0; i < kCopies; ++i) {
         const int vector = t + i * kThreads, row = minimum(vector / (4 * kParts), tile.count - 1);
@@ -53,7 +53,7 @@ SIMT_DEVICE void multiply_tile_half_staged(const Tiles& a, unsigned char* memory
             for (int i = 0; i < kCopies; ++i) {
                 const int vector = t + i * kThreads, row = vector / (4 * kParts), part = vector / 4 % kParts;
                 copy_async16(shared + stage * kStage + (part * kRows + row) * kVectors + vector % 4,
-                             x + static_cast<uint64_t>(from[i]) * 16);
+                             x + static_cast<uint64_t>(from[i]) * 16, row < tile.count ? 16 : 0);
             }
             // Zeros past the end.
             const int left = 2 * (a.k - step * kHalvesElements) - t % 4 * 16;

@@ -67,6 +67,8 @@ SIMT_DEVICE void multiply_tile_staged(const Tiles& a, unsigned char* memory) {
     SIMT_SHARED(const char*, weight_rows, kOutputs);
     SIMT_SHARED(float, row_scales, kRows);
     SIMT_SHARED(int, begin, 4);
+    SIMT_SHARED(int, count_of_rows, 1);         // read again at the end, since registers are scarce until then
+    SIMT_SHARED(int, x_from, kRows* kVectors);  // in 16 bytes from a.x on; -1: zeros
     auto* const x_shared = reinterpret_cast<UInt4*>(memory);
     auto* const raw = reinterpret_cast<char*>(memory) + kStages * kRows * kSegmentBytes;  // two blocks of each row
 
@@ -83,18 +85,28 @@ SIMT_DEVICE void multiply_tile_staged(const Tiles& a, unsigned char* memory) {
     // Columns past the last output are computed like it, and not written.
     if (t < kOutputs) weight_rows[t] = nearest_weight_of_column(a, tile.matrix, first_column, t) + F::kPrefixBytes;
     if (t < 4) begin[t] = kMagicBits;
+    if (t == 0) count_of_rows[0] = tile.count;
 
-    // Rows past the last are copies of it.
-    constexpr int kThreadsOfX = kThreads / kRows;
-    const int x_row = t / kThreadsOfX, x_vector = t % kThreadsOfX * Product::kCopies;
-    const auto* x = at<char>(
-        a.x, row_offset(a, tile, minimum(x_row, tile.count - 1), a.x_numbering, a.x_row, a.x_slot) + 16 * x_vector);
-    UInt4* const x_to = x_shared + x_row * kVectors + x_vector;
-    const auto copy_x = [&](int segment, int stage) {
+    // Neighbouring threads copy neighbouring bytes of a row. Rows past the last are zeros: of copies of it all blocks
+    // would ask the second-level cache for the same bytes.
+    for (int vector = t; vector < kRows * kVectors; vector += kThreads) {
+        const int row = vector / kVectors;
+        x_from[vector] =
+            row < tile.count
+                ? static_cast<int>(row_offset(a, tile, row, a.x_numbering, a.x_row, a.x_slot) / 16) + vector % kVectors
+                : -1;
+    }
+    const auto copy_x = [&](int block, int segment, int stage) {
+        constexpr int kOfBlock = kBlockSegments * kVectors;
         SIMT_UNROLL
         for (int i = 0; i < Product::kCopies; ++i) {
-            if (kThreadsOfX == 1 || x_vector + i < kVectors)
-                copy_async16(x_to + stage * kRows * kVectors + i, x + segment * kSegmentBytes + 16 * i);
+            const int vector = t + i * kThreads;
+            if ((i + 1) * kThreads > kRows * kVectors && vector >= kRows * kVectors) continue;
+            const int from = x_from[vector];
+            copy_async16(
+                x_shared + stage * kRows * kVectors + vector,
+                at<char>(a.x, 16 * static_cast<int64_t>(maximum(from, 0) + block * kOfBlock) + segment * kSegmentBytes),
+                from < 0 ? 0 : 16);
         }
     };
     sync_block();
@@ -158,7 +170,7 @@ SIMT_DEVICE void multiply_tile_staged(const Tiles& a, unsigned char* memory) {
     for (int pass = 0; pass < kPasses; ++pass) copy_weights(0, pass);
     SIMT_UNROLL
     for (int i = 0; i < kStages - 1; ++i) {
-        copy_x(i, i);
+        copy_x(0, i, i);
         copy_async_commit();
     }
     copy_async_wait<kStages - 2>();
@@ -183,7 +195,7 @@ SIMT_DEVICE void multiply_tile_staged(const Tiles& a, unsigned char* memory) {
                 SIMT_UNROLL
                 for (int pass = s * kPasses / 2; pass < (s + 1) * kPasses / 2; ++pass) copy_weights(block + 1, pass);
             }
-            if (s + kAhead < kBlockSegments || !last) copy_x(s + kAhead, (s + kAhead) % kStages);
+            if (s + kAhead < kBlockSegments || !last) copy_x(block, s + kAhead, (s + kAhead) % kStages);
             copy_async_commit();
             if (s == 0) product.begin_block(s);
             // Split products have no registers to spare.
@@ -198,20 +210,20 @@ SIMT_DEVICE void multiply_tile_staged(const Tiles& a, unsigned char* memory) {
             if (Weights::kMinimums == 8 && s == 3) product.add_minimums(s, 0);
             if (kKept && decodes) ahead.store(weight_shared[0], next, column, part);
         }
-        x += kBlockSegments * kSegmentBytes;
     }
+    const int count = count_of_rows[0];
     SIMT_UNROLL
     for (int i = 0; i < 4; ++i) {
         SIMT_UNROLL
         for (int e = 0; e < 4; ++e) {
             const int row = row_warp + 16 * i + e / 2 * 8 + static_cast<int>(lane()) / 4;
-            const float scale = row < tile.count ? row_scales[row] : 0.f;
+            const float scale = row < count ? row_scales[row] : 0.f;
             SIMT_UNROLL
             for (int j = 0; j < Product::kColumns; ++j)
                 product.sums[i][j][e] = product.sums[i][j][e] * scale * (1.f / block_weights::kScaleUnit<kType>);
         }
     }
-    write_mma_tile(a, product.sums, targets + row_warp, tile.count - row_warp, first_column, column_warp);
+    write_mma_tile(a, product.sums, targets + row_warp, count - row_warp, first_column, column_warp);
 }
 
 }  // namespace tessera::cuda_kernels
