@@ -52,7 +52,7 @@ void measure_products(Bench& bench) {
         for (const int64_t rows : small ? std::vector<int64_t>{1, 3} : std::vector<int64_t>{1, 4, 8})
             product(bench, format, k, n, rows);
         const int64_t wide = small ? 256 : 7168;
-        for (const int64_t rows : small ? std::vector<int64_t>{17} : std::vector<int64_t>{64, 512})
+        for (const int64_t rows : small ? std::vector<int64_t>{17} : std::vector<int64_t>{16, 32, 64, 128, 512})
             product(bench, format, wide, small ? 32 : 4096, rows);
     }
     if (small) return;
