@@ -90,14 +90,24 @@ uint64_t own_memory() {
     return total;
 }
 
-uint64_t Growth::used() {
+Growth::Signs Growth::signs() {
     const Pages found = pages();
-    return found.resident - std::min(found.of_files, found.resident);
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return {static_cast<uint64_t>(usage.ru_minflt) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)),
+            found.resident - std::min(found.of_files, found.resident)};
 }
 
-uint64_t Growth::bytes() const {
-    const uint64_t now = used();
-    return now - std::min(before_, now);
+Growth::Growth() : before_(own_memory()), last_(signs()) {}
+
+uint64_t Growth::bytes() {
+    const Signs now = signs();
+    const uint64_t since = std::max(now.faults - last_.faults, now.resident - std::min(last_.resident, now.resident));
+    if (since < kUnseen) return counted_ + since;
+    const uint64_t own = own_memory();
+    counted_ = own - std::min(before_, own);
+    last_ = signs();
+    return counted_;
 }
 
 TimeLimit::TimeLimit(std::chrono::milliseconds limit) {

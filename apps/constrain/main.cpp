@@ -63,7 +63,7 @@ bool in_child(const OpenFile& channel, const Work& work) {
 void run_answer(const OpenFile& channel, Matcher& matcher, const SharedMemory& memory) {
     const std::span<std::byte> bytes = memory.bytes();
     const std::span<uint32_t> mask(reinterpret_cast<uint32_t*>(bytes.data()), bytes.size() / 4);
-    const Growth growth;
+    Growth growth;
     Message message;
     do {
         const TimeLimit limit(kMaskTime);
