@@ -1,7 +1,5 @@
 #include "apps/server/dialect.hpp"
 
-#include "apps/server/request_tables.hpp"
-
 namespace tessera::server {
 
 std::string server_sent_event(std::string_view event, std::string_view json) {
@@ -11,12 +9,6 @@ std::string server_sent_event(std::string_view event, std::string_view json) {
     out.append("data: ").append(json).append("\n\n");
     return out;
 }
-
-const Dialect kOpenAi{
-    .error_json = json_of,
-    .silence = ": waiting\n\n",
-    .tables = request_tables,
-};
 
 HttpResponse to_response(const ApiError& error, const Dialect& dialect) {
     HttpResponse response = to_response(error);

@@ -1,7 +1,6 @@
 #include "apps/server/endpoint.hpp"
 
 #include "apps/server/http_text.hpp"
-#include "apps/server/request_tables.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +13,7 @@ std::string named_part(const EndpointContext& context, const HttpRequest& reques
 
 std::vector<const FieldTable*> field_tables() {
     std::vector<const Dialect*> dialects{&kOpenAi};
-    std::vector<const FieldTable*> tables(request_tables().begin(), request_tables().end());
+    std::vector<const FieldTable*> tables(kOpenAi.tables().begin(), kOpenAi.tables().end());
     for (const std::span<const Endpoint> file : endpoints()) {
         for (const Endpoint& endpoint : file) {
             if (std::ranges::find(dialects, endpoint.dialect) != dialects.end()) continue;

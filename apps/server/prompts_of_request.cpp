@@ -1,8 +1,8 @@
 #include "apps/server/prompts_of_request.hpp"
 
 #include "apps/server/api_error.hpp"
+#include "apps/server/generation_fields.hpp"
 #include "apps/server/request_fields.hpp"
-#include "apps/server/request_tables.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

@@ -2,7 +2,6 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/json_fields.hpp"
-#include "apps/server/request_tables.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -13,12 +12,23 @@ namespace {
 
 constexpr size_t kLongestName = 200;
 
+constexpr FieldRow kSavedSlot[] = {
+    {"filename", Standing::kHonoured,
+     "of the file in the server's folder, to save and restore: letters, digits, '-', '_' and '.'"},
+    {"model", Standing::kHarmless, "there is one model"},
+};
+
 bool may_be_in_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
            c == '.';
 }
 
 }  // namespace
+
+const FieldTable& saved_slot_table() {
+    static const FieldTable table("/slots/{id}", {kSavedSlot});
+    return table;
+}
 
 std::string read_slot_file(std::string_view body) {
     const auto object = parse_object(body);

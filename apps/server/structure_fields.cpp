@@ -1,7 +1,7 @@
 #include "apps/server/structure_fields.hpp"
 
 #include "apps/server/api_error.hpp"
-#include "apps/server/request_tables.hpp"
+#include "apps/server/generation_fields.hpp"
 #include "core/base/error.hpp"
 
 #include <spdlog/fmt/fmt.h>

@@ -1,5 +1,6 @@
 // openapi.yaml says of sampling what the table of its fields says.
-#include "apps/server/request_tables.hpp"
+#include "apps/server/dialects/llama/dialect.hpp"
+#include "apps/server/dialects/openai/dialect.hpp"
 #include "core/base/file.hpp"
 #include "core/session/sampling_parameters.hpp"
 

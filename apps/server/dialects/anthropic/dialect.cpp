@@ -1,6 +1,6 @@
 #include "apps/server/dialects/anthropic/dialect.hpp"
 
-#include "apps/server/request_tables.hpp"
+#include "apps/server/generation_fields.hpp"
 #include "core/text/json_writer.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -12,10 +12,8 @@ namespace tessera::server::anthropic {
 namespace {
 
 using enum Standing;
-using Rows = std::span<const FieldRow>;
 
 constexpr std::string_view kCacheControl = "everything that can be cached is";
-constexpr std::string_view kBookkeeping = "the sender's own bookkeeping";
 constexpr std::string_view kNoCitations = "this version cites nothing";
 constexpr std::string_view kServerTools = "tools that a server runs are not offered";
 
@@ -171,18 +169,6 @@ std::string error_json(const ApiError& error) {
     return out;
 }
 
-// All that concerns generation alone is harmless where tokens are counted.
-std::vector<FieldRow> rows_beside_conversation() {
-    std::vector<FieldRow> rows;
-    for (const Rows part : {Rows(kGeneration), sampling_rows()}) {
-        for (FieldRow row : part) {
-            if (row.standing == kHonoured) row = {row.name, kHarmless, "no text is generated"};
-            rows.push_back(row);
-        }
-    }
-    return rows;
-}
-
 std::span<const FieldTable* const> tables() {
     static const FieldTable* const all[] = {
         &messages_table(),      &count_table(),    &message_table(),           &system_part_table(),
@@ -207,7 +193,8 @@ const FieldTable& messages_table() {
 }
 
 const FieldTable& count_table() {
-    static const std::vector<FieldRow> others = rows_beside_conversation();
+    // All that concerns generation alone is harmless where tokens are counted.
+    static const std::vector<FieldRow> others = without_effect({kGeneration, sampling_rows()});
     static const FieldTable table("/v1/messages/count_tokens", {kConversation, others});
     return table;
 }

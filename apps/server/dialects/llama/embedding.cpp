@@ -1,6 +1,6 @@
 #include "apps/server/dialects/llama/embedding.hpp"
 
-#include "apps/server/request_tables.hpp"
+#include "apps/server/dialects/llama/dialect.hpp"
 #include "core/text/json_writer.hpp"
 
 namespace tessera::server {

@@ -1,4 +1,5 @@
 // Texts that the model generates, and what turns texts and conversations to tokens and back, as llama-server has them.
+#include "apps/server/dialects/llama/dialect.hpp"
 #include "apps/server/dialects/llama/embedding.hpp"
 #include "apps/server/dialects/llama/plain_responder.hpp"
 #include "apps/server/dialects/llama/requests.hpp"
@@ -32,12 +33,18 @@ HttpResponse answered(const EndpointContext& context, const HttpRequest& request
 namespace endpoint_files {
 
 constexpr Endpoint kLlamaEndpoints[] = {
-    {.method = "POST", .paths = "/completion /completions", .generate = plain_completion<read_plain_completion>},
-    {.method = "POST", .paths = "/infill", .generate = plain_completion<read_infill>},
-    {.method = "POST", .paths = "/embedding /embeddings", .generate = respond_with_embeddings<read_embedding>},
-    {.method = "POST", .paths = "/tokenize", .work = answered<tokenize_response>},
-    {.method = "POST", .paths = "/detokenize", .work = answered<detokenize_response>},
-    {.method = "POST", .paths = "/apply-template", .work = answered<apply_template_response>},
+    {.method = "POST",
+     .paths = "/completion /completions",
+     .generate = plain_completion<read_plain_completion>,
+     .dialect = &kLlama},
+    {.method = "POST", .paths = "/infill", .generate = plain_completion<read_infill>, .dialect = &kLlama},
+    {.method = "POST",
+     .paths = "/embedding /embeddings",
+     .generate = respond_with_embeddings<read_embedding>,
+     .dialect = &kLlama},
+    {.method = "POST", .paths = "/tokenize", .work = answered<tokenize_response>, .dialect = &kLlama},
+    {.method = "POST", .paths = "/detokenize", .work = answered<detokenize_response>, .dialect = &kLlama},
+    {.method = "POST", .paths = "/apply-template", .work = answered<apply_template_response>, .dialect = &kLlama},
 };
 extern const std::span<const Endpoint> llama = kLlamaEndpoints;
 

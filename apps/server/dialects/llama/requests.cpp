@@ -2,8 +2,8 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/conversation.hpp"
+#include "apps/server/dialects/llama/dialect.hpp"
 #include "apps/server/prompts_of_request.hpp"
-#include "apps/server/request_tables.hpp"
 #include "apps/server/structure_fields.hpp"
 #include "core/text/json_writer.hpp"
 

@@ -1,10 +1,10 @@
 #include "apps/server/dialects/llama/text_api.hpp"
 
 #include "apps/server/api_error.hpp"
+#include "apps/server/chat_messages.hpp"
 #include "apps/server/counted_body.hpp"
-#include "apps/server/dialects/openai/chat_messages.hpp"
+#include "apps/server/dialects/llama/dialect.hpp"
 #include "apps/server/request_fields.hpp"
-#include "apps/server/request_tables.hpp"
 #include "core/base/text.hpp"
 #include "core/text/detokenizer.hpp"
 #include "core/text/json_writer.hpp"

@@ -1,6 +1,6 @@
 #include "apps/server/dialects/ollama/dialect.hpp"
 
-#include "apps/server/request_tables.hpp"
+#include "apps/server/generation_fields.hpp"
 #include "core/text/json_writer.hpp"
 
 namespace tessera::server::ollama {
@@ -8,7 +8,6 @@ namespace {
 
 using enum Standing;
 
-constexpr std::string_view kTextAlone = "this version reads and makes text alone";
 constexpr std::string_view kPlan = "the server's plan decides where and how the model runs";
 
 constexpr FieldRow kBoth[] = {

@@ -1,8 +1,8 @@
 #include "apps/server/dialects/ollama/requests.hpp"
 
 #include "apps/server/api_error.hpp"
+#include "apps/server/chat_messages.hpp"
 #include "apps/server/dialects/ollama/dialect.hpp"
-#include "apps/server/dialects/openai/chat_messages.hpp"
 #include "apps/server/prompts_of_request.hpp"
 
 #include <boost/json/serialize.hpp>

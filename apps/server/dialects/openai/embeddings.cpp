@@ -1,6 +1,6 @@
 #include "apps/server/dialects/openai/embeddings.hpp"
 
-#include "apps/server/request_tables.hpp"
+#include "apps/server/dialects/openai/dialect.hpp"
 #include "core/text/json_writer.hpp"
 
 namespace tessera::server {

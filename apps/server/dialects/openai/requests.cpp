@@ -1,9 +1,9 @@
 #include "apps/server/dialects/openai/requests.hpp"
 
 #include "apps/server/api_error.hpp"
-#include "apps/server/dialects/openai/chat_messages.hpp"
+#include "apps/server/chat_messages.hpp"
+#include "apps/server/dialects/openai/dialect.hpp"
 #include "apps/server/prompts_of_request.hpp"
-#include "apps/server/request_tables.hpp"
 #include "apps/server/structure_fields.hpp"
 
 #include <utility>

@@ -1,13 +1,12 @@
 #include "apps/server/dialects/responses/dialect.hpp"
 
-#include "apps/server/request_tables.hpp"
+#include "apps/server/generation_fields.hpp"
 
 namespace tessera::server::responses {
 namespace {
 
 using enum Standing;
 
-constexpr std::string_view kBookkeeping = "the sender's own bookkeeping";
 constexpr std::string_view kNothingKept = "answers are not kept: send the whole conversation as input";
 constexpr std::string_view kNotes = "notes of another server on its answer, which no template writes";
 

@@ -1,4 +1,4 @@
-// Conversations in requests of the OpenAI API.
+// Conversations in the form of the OpenAI API, which others take over.
 #pragma once
 
 #include "apps/server/conversation.hpp"

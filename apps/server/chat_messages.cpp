@@ -1,7 +1,7 @@
-#include "apps/server/dialects/openai/chat_messages.hpp"
+#include "apps/server/chat_messages.hpp"
 
 #include "apps/server/api_error.hpp"
-#include "apps/server/request_tables.hpp"
+#include "apps/server/chat_fields.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
