@@ -259,7 +259,7 @@ void Connection::late_request() {
 std::shared_ptr<PendingResponse> Connection::make_response(Headers headers, HeldBytes body) {
     return std::make_shared<PendingResponse>(shared_from_this(), socket_.executor(), std::move(reader_.request()),
                                              std::move(headers), std::move(body), context_.crowd.unread(), keep_alive_,
-                                             chunked_);
+                                             chunked_, *dialect_);
 }
 
 // Responds without having read all of the request; the connection ends.

@@ -50,7 +50,8 @@ struct Endpoint {
     HttpResponse (*look)(const EndpointContext&, const HttpRequest&) = nullptr;
     // Parses and tokenises, by a worker. Throws ApiError and Error.
     HttpResponse (*work)(const EndpointContext&, const HttpRequest&) = nullptr;
-    // Reads the request by a worker, submits what it asks for and returns the response in the making. Throws likewise.
+    // Reads the request by a worker, submits what it asks for and returns the response in the making; nullptr: it has
+    // responded. Throws likewise.
     std::shared_ptr<Responder> (*generate)(const EndpointContext&, const std::shared_ptr<Exchange>&) = nullptr;
     // Of what other servers have, with any method: the reason, answered with 501.
     std::string_view refusal = {};

@@ -17,12 +17,13 @@ constexpr unsigned kClientGone = 499;
 
 PendingResponse::PendingResponse(std::shared_ptr<ResponseSink> sink, boost::asio::any_io_executor executor,
                                  HttpRequest request, Headers headers, HeldBytes body, ByteBudget& unread,
-                                 bool keep_alive, bool chunked)
+                                 bool keep_alive, bool chunked, const Dialect& dialect)
     : sink_(std::move(sink)),
       executor_(std::move(executor)),
       request_(std::move(request)),
       keep_alive_(keep_alive),
       chunked_(chunked),
+      dialect_(dialect),
       headers_(std::move(headers)),
       body_(std::move(body)),
       unread_(unread),
@@ -63,7 +64,8 @@ void PendingResponse::respond(HttpResponse response) try {
     if (ended_ || started_) return;
     if (response.body.size() > most_unread_) {
         response = to_response(
-            ApiError(503, "the answer has more bytes than the server holds (--held-limit)", {}, "overloaded"));
+            ApiError(503, "the answer has more bytes than the server holds (--held-limit)", {}, "overloaded"),
+            dialect_);
     }
     unread_.add_always(response.body.size());
     response.headers.insert(response.headers.end(), headers_.begin(), headers_.end());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/server/byte_budget.hpp"
+#include "apps/server/dialect.hpp"
 #include "apps/server/exchange.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -35,10 +36,12 @@ class PendingResponse final : public Exchange, public std::enable_shared_from_th
   public:
     static constexpr size_t kUnreadBytes = 16 << 20;  // of a stream that the client does not read
 
-    // `headers`: of the response, beside its own. `unread` outlives the response; so does what `executor` runs on,
+    // `headers`: of the response, beside its own. `dialect`: of the error that takes its place where it is too long;
+    // constant. `unread` outlives the response; so does what `executor` runs on,
     // which is the thread of I/O.
     PendingResponse(std::shared_ptr<ResponseSink> sink, boost::asio::any_io_executor executor, HttpRequest request,
-                    Headers headers, HeldBytes body, ByteBudget& unread, bool keep_alive, bool chunked);
+                    Headers headers, HeldBytes body, ByteBudget& unread, bool keep_alive, bool chunked,
+                    const Dialect& dialect);
     ~PendingResponse() override;
 
     const HttpRequest& request() const noexcept override { return request_; }
@@ -77,6 +80,7 @@ class PendingResponse final : public Exchange, public std::enable_shared_from_th
     const boost::asio::any_io_executor executor_;
     HttpRequest request_;
     const bool keep_alive_, chunked_;
+    const Dialect& dialect_;
     Headers headers_;
     uint64_t written_ = 0;      // of the thread of I/O
     mutable std::mutex mutex_;  // of all below

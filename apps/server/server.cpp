@@ -465,7 +465,7 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
             } else {
                 const auto responder = endpoint.generate(endpoint_context, exchange);
                 const std::scoped_lock lock(mutex);
-                responders.push_back(responder);
+                if (responder) responders.push_back(responder);
             }
         } catch (...) {
             const ApiError error = current_api_error();

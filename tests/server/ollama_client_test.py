@@ -66,6 +66,22 @@ class Bundled(unittest.TestCase):
         whole = self.server.request("POST", "/v1/completions", {"prompt": "The", "temperature": 0, "max_tokens": 3})[1]
         self.assertEqual(raw.response, whole["choices"][0]["text"])
 
+    def test_loading(self):
+        """Requests without a prompt or messages ask for the model itself."""
+        self.assertEqual((self.client.generate("any").done_reason, self.client.generate("any", keep_alive=0).done_reason), ("load", "unload"))
+        self.assertEqual(self.client.chat("any", [], keep_alive="10m").done_reason, "load")
+        for keep, reason in ((0, "unload"), (0.0, "unload"), ("0", "unload"), ("0s", "unload"), (-1, "load"), ("1h30m", "load")):
+            for path, body in (("/api/generate", {"prompt": ""}), ("/api/chat", {"messages": []})):
+                status, answer = self.server.request("POST", path, {"model": "any", "keep_alive": keep, **body})
+                self.assertEqual((status, answer["done_reason"], answer["done"]), (200, reason, True))
+        self.assertEqual(answer["message"], {"role": "assistant", "content": ""})
+        for body, part in (({"keep_alive": "soon"}, "keep_alive"), ({"keep_alive": [0]}, "keep_alive"), ({"prompt": 1}, "prompt"), ({"nonsense": 1}, "nonsense")):
+            status, answer = self.server.request("POST", "/api/generate", body)
+            self.assertEqual(status, 400)
+            self.assertIn(part, answer["error"])
+        # The model is there.
+        self.assertEqual(len(self.client.ps().models), 1)
+
     def test_what_front_ends_ask(self):
         self.assertEqual(self.server.request("HEAD", "/")[0], 200)
         [listed] = self.client.list().models

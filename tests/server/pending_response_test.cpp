@@ -1,5 +1,8 @@
 #include "apps/server/pending_response.hpp"
 
+#include "apps/server/dialects/anthropic/dialect.hpp"
+#include "apps/server/dialects/ollama/dialect.hpp"
+
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -46,11 +49,12 @@ class LittleMemory {
 };
 
 struct Made {
-    explicit Made(Headers headers = {})
-        : answer(std::make_shared<PendingResponse>(sink, io.get_executor(), HttpRequest{}, std::move(headers),
-                                                   HeldBytes(budget), budget, true, true)) {}
+    explicit Made(Headers headers = {}, const Dialect& dialect = kOpenAi, uint64_t most = uint64_t{1} << 40)
+        : budget{most},
+          answer(std::make_shared<PendingResponse>(sink, io.get_executor(), HttpRequest{}, std::move(headers),
+                                                   HeldBytes(budget), budget, true, true, dialect)) {}
     boost::asio::io_context io;
-    ByteBudget budget{uint64_t{1} << 40};
+    ByteBudget budget;
     std::shared_ptr<Sink> sink = std::make_shared<Sink>();
     std::shared_ptr<PendingResponse> answer;
 };
@@ -63,6 +67,19 @@ TEST(PendingResponse, HasItsHeadersWhateverItSays) {
         EXPECT_TRUE(made.answer->take(text));
         EXPECT_NE(text.find("X-Of-All: yes\r\n"), std::string::npos);
         EXPECT_NE(text.find("X-Request-Id: "), std::string::npos);
+        made.io.run();
+    }
+}
+
+TEST(PendingResponse, SaysInTheFormOfItsApiThatItIsTooLong) {
+    for (const Dialect* dialect : {&kOpenAi, &ollama::kOllama, &anthropic::kAnthropic}) {
+        Made made({}, *dialect, 1000);
+        made.answer->respond({200, "application/json", std::string(1001, 'a'), {}});
+        std::string text;
+        EXPECT_TRUE(made.answer->take(text));
+        EXPECT_TRUE(text.starts_with("HTTP/1.1 503 ")) << text;
+        const ApiError error(503, "the answer has more bytes than the server holds (--held-limit)", {}, "overloaded");
+        EXPECT_TRUE(text.ends_with("\r\n\r\n" + dialect->error_json(error))) << text;
         made.io.run();
     }
 }

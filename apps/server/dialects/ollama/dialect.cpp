@@ -16,7 +16,10 @@ constexpr FieldRow kBoth[] = {
     {"format", kHonoured, "json, or a JSON schema that the answer is held to"},
     {"think", kHonoured, "true, false, low, medium or high: whether the model thinks before it answers"},
     {"model", kHarmless, "the one model answers, whatever it is called"},
-    {"keep_alive", kHarmless, "the model stays loaded"},
+    {"keep_alive", kHonoured,
+     "the model stays loaded, whatever it says; 0, of a request without a prompt or messages: the answer is \"unload\" "
+     "in "
+     "place of \"load\""},
     {"truncate", kHarmless, "a prompt that is too long is refused, never cut"},
     {"shift", kHarmless, "a full context ends the answer; it is never shifted"},
     {"logprobs", kRefused, "use /v1/chat/completions"},

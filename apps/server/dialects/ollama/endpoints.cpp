@@ -10,6 +10,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include <ctime>
 #include <string>
 
 namespace tessera::server {
@@ -97,16 +98,41 @@ HttpResponse show(const EndpointContext& context, const HttpRequest& request) {
     return json_response(std::move(out));
 }
 
+// What a request for no text gets: the model is there, and stays.
+std::string loading_json(const ServedModel& model, std::string_view reason, bool generate) {
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_object().member("model", model.name);
+    json.member("created_at", time_text(std::time(nullptr)));
+    if (generate)
+        json.member("response", "");
+    else
+        json.key("message").begin_object().member("role", "assistant").member("content", "").end_object();
+    json.member("done_reason", reason).member("done", true).end_object();
+    return out;
+}
+
+template <auto Read, typename Response, bool kGenerate>
+std::shared_ptr<Responder> respond(const EndpointContext& context, const std::shared_ptr<Exchange>& exchange) {
+    std::shared_ptr<const ServedModel> model = context.host.model();
+    Asked read = Read(exchange->request().body, *model);
+    if (read.loading.empty())
+        return respond_to<Response>(std::move(static_cast<ChatRequest&>(read)), context, exchange, std::move(model));
+    exchange->drop_body();
+    exchange->respond(json_response(loading_json(*model, read.loading, kGenerate)));
+    return nullptr;
+}
+
 }  // namespace
 
 constexpr Endpoint kEndpoints[] = {
     {.method = "POST",
      .paths = "/api/chat",
-     .generate = respond_to_chat<read_chat, OllamaChatResponder>,
+     .generate = respond<read_chat, OllamaChatResponder, false>,
      .dialect = &kOllama},
     {.method = "POST",
      .paths = "/api/generate",
-     .generate = respond_to_chat<read_generate, GenerateResponder>,
+     .generate = respond<read_generate, GenerateResponder, true>,
      .dialect = &kOllama},
     {.method = "POST", .paths = "/api/show", .work = show, .dialect = &kOllama},
     {.method = "GET", .paths = "/api/tags", .look = tags, .dialect = &kOllama},

@@ -18,15 +18,27 @@ namespace {
 namespace json = boost::json;
 
 // Sampling, limits and how the answer is sent.
-ChatRequest read_both(const Fields& fields, const ModelText& model) {
+Asked read_both(const Fields& fields, const ModelText& model) {
     static const json::object none;
     const json::object* const given = fields.object("options");
     const Fields options(given ? *given : none, options_table(), fields.path("options"));
-    ChatRequest read{{}, read_request(options, model), {}};
+    Asked read{{{}, read_request(options, model), {}}};
     options.check_read();
     read.delivery.stream = fields.boolean("stream").value_or(true);
     read.delivery.dialect = &kOllama;
     return read;
+}
+
+// Of a request for no text: what it is for, by the time for which the model is to stay, seconds or a text as "5m".
+std::string_view loading_of(const Fields& fields) {
+    const json::value* const time = fields.find("keep_alive");
+    if (!time) return "load";
+    if (time->is_number()) return *time == 0 || *time == 0.0 ? "unload" : "load";
+    if (!time->is_string() ||
+        std::string_view(time->get_string()).find_first_not_of("0123456789.+-hmnsu\u00b5") != std::string_view::npos)
+        fields.reject("keep_alive", "seconds, or a text with a unit, as \"5m\"");
+    return std::string_view(time->get_string()).find_first_of("123456789") == std::string_view::npos ? "unload"
+                                                                                                     : "load";
 }
 
 std::optional<AskedStructure> read_format(const Fields& fields) {
@@ -78,10 +90,16 @@ text::ChatMessage message_of(const json::object& object, const std::string& path
 
 }  // namespace
 
-ChatRequest read_chat(std::string_view body, const ModelText& model) {
+Asked read_chat(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
     const Fields fields(object, chat_table());
-    ChatRequest read = read_both(fields, model);
+    Asked read = read_both(fields, model);
+    const std::string_view loading = loading_of(fields);
+    const json::array* const messages = fields.array("messages", kMaximumMessages);
+    if (!messages || messages->empty()) {
+        read.loading = loading;
+        return read;
+    }
     Conversation conversation{begin_conversation(model)};
     each_message(fields, [&](const json::object& message, const std::string& path) {
         conversation.messages.push_back(message_of(message, path));
@@ -96,16 +114,20 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     return read;
 }
 
-ChatRequest read_generate(std::string_view body, const ModelText& model) {
+Asked read_generate(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
     const Fields fields(object, generate_table());
-    ChatRequest read = read_both(fields, model);
+    Asked read = read_both(fields, model);
+    const std::string_view loading = loading_of(fields);
     const bool raw = fields.boolean("raw").value_or(false);
     const auto system = fields.text("system");
     auto structure = read_format(fields);
-    if (!fields.text("prompt")) fields.reject("prompt", "a text");
     const auto suffix = fields.text("suffix");
     const bool fills = suffix && !suffix->empty();
+    if (text_or_empty(fields, "prompt").empty() && !fills) {
+        read.loading = loading;
+        return read;
+    }
     if (raw || fills) {
         if (system && !system->empty())
             fields.refuse("system", "begin the prompt with it: with raw or suffix no template writes it");
