@@ -146,7 +146,7 @@ constexpr FieldRow kGenerationRows[] = {
     {"truncate_prompt_tokens", kRefused, "prompts are never cut", "[-1]"},
     {"web_search_options", kRefused, "this version searches nothing", "[]"},
     {"lora", kRefused, "this version loads no adapters"},
-    {"prediction", kRefused, "drafts are made of prompt and answer alone", "[]"},
+    {"prediction", kHarmless, "a hint for drafts, which change speed alone and are made of prompt and answer"},
     {"store", kRefused, "this version stores no answers"},
     {"cache_salt", kRefused, "clients with keys of their own share nothing that is cached"},
     {"speculative_ngram", kHarmless, kNoDrafts},
