@@ -16,6 +16,7 @@ import running_server
 from running_server import RunningServer
 from scripted_model import WIDTH, write_model
 
+GOLDENS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "goldens")
 COUNT = "Count from 1 to 10 in French."
 ANSWER = "un, deux, trois, quatre, cinq, six, sept, huit, neuf, dix"
 
@@ -122,6 +123,37 @@ class Known(unittest.TestCase):
                     numpy.testing.assert_allclose(answer[0]["embedding"][0], expected, atol=1e-6)
         with RunningServer("-m", path, "--embeddings", "--pooling", "mean") as server:
             numpy.testing.assert_allclose(server.request("POST", "/embedding", {"content": [70, 71]})[1][0]["embedding"][0], unit(self.counts([70, 71])), atol=1e-6)
+
+
+class Golden(unittest.TestCase):
+    """Hidden states of small models as transformers computes them (tests/goldens), in float32."""
+
+    def check(self, name):
+        golden = {tensor.name: tensor.data for tensor in gguf.GGUFReader(os.path.join(GOLDENS, f"{name}.short.golden.gguf")).tensors}
+        tokens = [int(token) for token in golden["tokens"]]
+        model = os.path.join(os.path.dirname(running_server.PROGRAM), "..", "goldens", f"{name}.gguf")
+        with RunningServer("-m", model, "--embeddings", "-ctk", "f32", "-ctv", "f32") as server:
+            def states(count, pooling):
+                status, answer = server.request("POST", "/embedding", {"content": tokens[:count], "pooling": pooling, "embd_normalize": -1})
+                self.assertEqual(status, 200, answer)
+                return numpy.array(answer[0]["embedding"][0])
+
+            # The last of them is behind the final norm.
+            for position, state in zip(golden["hidden_positions"], golden["hidden"][:, -1]):
+                count = int(position) + 1
+                atol = 3e-5 * numpy.abs(state).max()
+                numpy.testing.assert_allclose(states(count, "last"), state, rtol=0, atol=atol)
+                # What one more token adds to the sum.
+                before = (count - 1) * states(count - 1, "mean") if count > 1 else 0
+                numpy.testing.assert_allclose(count * states(count, "mean") - before, state, rtol=0, atol=atol)
+                status, answer = server.request("POST", "/v1/embeddings", {"input": tokens[:count], "encoding_format": "float", "pooling": "last"})
+                numpy.testing.assert_allclose(answer["data"][0]["embedding"], unit(state), rtol=0, atol=3e-5)
+
+    def test_grouped_queries(self):
+        self.check("llama-gqa")
+
+    def test_latent_attention_and_experts(self):
+        self.check("v3-groups")
 
 
 class Bundled(unittest.TestCase):
