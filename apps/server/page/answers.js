@@ -25,7 +25,7 @@ export class AnswerRun {
         this.tokens_before = continued?.usage?.completion_tokens ?? 0;
         this.seconds_before = continued?.reasoning_seconds ?? 0;
         this.received = false;  // anything of the answer
-        this.drawn = this.kept = 0;
+        this.kept = 0;
         this.tokens = 0;
         this.timer = null;
         this.forgotten = false;

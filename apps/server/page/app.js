@@ -318,7 +318,9 @@ function show_context() {
     by_id("context").hidden = !shown;
     if (!shown) return;
     const used = last.usage.total_tokens;
-    by_id("context-meter").value = Math.min(1, used / whole);
+    const percent = Math.round(Math.min(100, 100 * used / whole));
+    by_id("context-meter").setAttribute("aria-valuenow", percent);
+    by_id("context-meter").firstChild.style.width = `${percent}%`;
     by_id("context-text").textContent = `${number_text(used)} of ${number_text(whole)} tokens`;
     by_id("context").title = "The context in use after the last answer";
 }
