@@ -1,5 +1,7 @@
 #include "core/session/drafts/prediction_drafts.hpp"
 
+#include "core/session/drafts/draft_options.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -122,7 +124,9 @@ void PredictionDrafts::computed(const DraftStates& given) {
     text.rows.insert(text.rows.end(), rows.begin(), rows.end());
     text.states.insert(text.states.end(), states.begin(), states.end());
     const size_t count = known(text, given.text);
-    if (count < kBatch) return;
+    // Those of a prompt at once, so that a draft is not asked for with them.
+    const bool prompt = given.rows.size() > kMostDrafted + 1;
+    if (count == 0 || (count < kBatch && !prompt)) return;
     if (text.places.size() + count < layer_->sequence_tokens() &&
         texts_.make_room(text, static_cast<uint32_t>(count), 0)) {
         compute(text, given.text, count);

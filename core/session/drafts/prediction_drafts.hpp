@@ -15,9 +15,9 @@ namespace tessera::session {
 // the last pair of a text is the first token of a draft, and its own state with that token the next pair. Pairs of a
 // draft are taken out of its cache again, so that it has true ones alone.
 //
-// Pairs of a prompt are computed as the model's steps come to them, kBatch at least at once; of what the model finds in
-// its cache there are none, unless a text before had them: the layer does without. Of pairs that it lacks, those behind
-// follow those before.
+// Pairs of a prompt are computed as the model's steps come to them, those of an answer with a draft or kBatch at once;
+// of what the model finds in its cache there are none, unless a text before had them: the layer does without. Of pairs
+// that it lacks, those behind follow those before.
 class PredictionDrafts final : public DraftSource {
   public:
     // Pairs that wait at most, but those of the last step.
