@@ -159,7 +159,7 @@ constexpr Flag kFlags[] = {
     supported("mtp", "--mtp -mtp --multi-token-prediction", Takes::kNothing, "", kGenerate, Group::kContext,
              "drafts of the layer of the model's file that predicts further tokens (DeepSeek-V3, GLM-4.5 and later); flags of the draft model are its", sets<&DraftSettings::prediction>()),
     supported("no-mtp", "-no-mtp --no-multi-token-prediction", Takes::kNothing, "", kGenerate, Group::kContext, "without --mtp", clears<&DraftSettings::prediction>()),
-    supported("draft-ctx-size", "-cd --ctx-size-draft", Takes::kValue, "N", kGenerate, Group::kContext, "-c of the draft model; 0: as many as the model's (0)", whole<&DraftSettings::context, 0, kMaximumTokens>()),
+    supported("draft-ctx-size", "-cd --ctx-size-draft", Takes::kValue, "N", kGenerate, Group::kContext, "-c of the draft model; where its cache is full, or a request longer than it, there are no drafts of it; 0: as many as the model's (0)", whole<&DraftSettings::context, 0, kMaximumTokens>()),
     supported("draft-threads", "-td --threads-draft --spec-draft-threads", Takes::kValue, "N", kGenerate, Group::kContext, "-t of the draft model (as -t)", parsed<&DraftSettings::threads, parse_threads>()),
     supported("draft-threads-batch", "-tbd --threads-batch-draft --spec-draft-threads-batch", Takes::kValue, "N", kGenerate, Group::kContext, "-tb of the draft model (as -tb)", parsed<&DraftSettings::prompt_threads, parse_threads>()),
     supported("draft-cache-type-k", "-ctkd --cache-type-k-draft --spec-draft-type-k", Takes::kValue, "TYPE", kGenerate, Group::kContext, "-ctk of the draft model (f16)", parsed<&DraftSettings::cache_type_k, parse_cache_type>()).from("LLAMA_ARG_SPEC_DRAFT_CACHE_TYPE_K=--spec-draft-type-k"),
