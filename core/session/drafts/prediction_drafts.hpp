@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace tessera::session {
@@ -30,6 +31,7 @@ class PredictionDrafts final : public DraftSource {
     PredictionDrafts(std::unique_ptr<Engine> layer, size_t vocabulary, double least);
     ~PredictionDrafts() override;
 
+    std::string_view name() const noexcept override { return "the layer of prediction"; }
     void propose(std::span<DraftWish> wishes) override;
     void forget(RequestId id) noexcept override;
     bool is_costly() const noexcept override { return true; }
