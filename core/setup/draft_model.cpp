@@ -119,9 +119,11 @@ std::shared_ptr<session::DraftSource> load_draft_model(const ModelSettings& sett
         std::move(prepared.model), *prepared.machine, prepared.options, settings.drafts.context == 0, TSR_PAGE_TOKENS,
         false, [&](const Notice& notice) { say(of_draft(settings, notice)); }, progress);
     if (engine->context() < use.context)
-        say(of_draft(settings, Notice(fmt::format(
-            "its cache holds {} tokens, the model's {}: requests that find no room there have no drafts of it",
-            engine->context(), use.context))));
+        say(of_draft(
+            settings,
+            Notice(fmt::format(
+                "its cache holds {} tokens, the model's {}: requests that find no room there have no drafts of it",
+                engine->context(), use.context))));
     take_memory(machine, engine->plan());
     // The machine outlives the engine.
     struct Held {
