@@ -286,7 +286,8 @@ ModelSettings read_model_settings(Arguments& arguments) {
     arguments.read_into(engine.placement);
     arguments.read_into(settings.common.devices);
     arguments.read_into(settings.drafts);
-    if (settings.drafts.prediction && settings.drafts.model) contradiction(arguments, "draft-model", "mtp");
+    if (settings.drafts.prediction && settings.drafts.model)
+        contradiction(arguments, "draft-model", arguments.has("mtp") ? "mtp" : "draft-types");
     if (!settings.drafts.prediction)
         remark_without(arguments, "draft-model",
                        {"draft-p-min", "draft-ctx-size", "draft-threads", "draft-threads-batch", "draft-cache-type-k",

@@ -97,9 +97,9 @@ BuiltModel build_prediction(const Architecture& own, ModelFile& model, std::shar
                             const GraphLimits& limits) {
     const ModelDescription described = describe_prediction_layer(own.describe(model), model);
     Graph graph = build_graph(described, model, *ops, limits);
-    check_prediction_tensors(described, model);
     // What the file is read with is said of the model.
-    return {std::move(ops), std::move(graph), {}};
+    std::vector<std::string> notes = check_prediction_tensors(described, model, limits.allow_unused);
+    return {std::move(ops), std::move(graph), std::move(notes)};
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -24,8 +26,10 @@ ModelDescription describe_prediction_layer(ModelDescription model, const ModelFi
              file.source());
     }
     if (!model.prediction) {
-        fail(TSR_UNSUPPORTED, "{}: layers that predict further tokens are not computed of the architecture '{}'",
-             file.source(), printable(file.architecture(), 80));
+        fail(TSR_UNSUPPORTED,
+             "{}: of the architecture '{}' layers that predict further tokens are not computed, or {} does not count "
+             "the one that the file has",
+             file.source(), printable(file.architecture(), 80), file.key("block_count"));
     }
     model.first_layer = static_cast<int64_t>(model.layers.size());
     model.layers = {*model.prediction};
@@ -43,16 +47,23 @@ ModelDescription describe_prediction_layer(ModelDescription model, const ModelFi
     return model;
 }
 
-void check_prediction_tensors(const ModelDescription& layer, const ModelFile& file) {
+std::vector<std::string> check_prediction_tensors(const ModelDescription& layer, const ModelFile& file, bool allowed) {
     const std::string prefix = in_layer(layer.first_layer, "");
+    std::vector<std::string> notes;
     for (const gguf::TensorEntry& tensor : file.file().tensors()) {
         const std::string_view name = tensor.name;
         // Attention is dense, as in the other layers.
         const bool indexer = name.substr(std::min(prefix.size(), name.size())).starts_with("indexer.");
         if (!name.starts_with(prefix) || indexer || file.is_claimed(name)) continue;
-        fail(TSR_UNSUPPORTED, "{}: the tensor {} of a layer that predicts further tokens would not be used",
-             file.source(), printable(name, 100));
+        const std::string what =
+            fmt::format("the tensor {} of a layer that predicts further tokens", printable(name, 100));
+        if (!allowed) {
+            fail(TSR_UNSUPPORTED, Notice(fmt::format("{}: {} would not be used", file.source(), what),
+                                         {{AdviceCode::kAllowUnused, ""}}));
+        }
+        notes.push_back(what + " is not used");
     }
+    return notes;
 }
 
 }  // namespace tessera

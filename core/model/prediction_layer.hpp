@@ -4,13 +4,17 @@
 #include "core/model/description.hpp"
 #include "core/model/model_file.hpp"
 
+#include <string>
+#include <vector>
+
 namespace tessera {
 
 // The first of them; embeddings, norm and output matrix are the model's where the layer has no own ones. Throws Error:
 // TSR_NOT_FOUND where the file has no such layer, TSR_UNSUPPORTED where it is not known of the architecture.
 ModelDescription describe_prediction_layer(ModelDescription model, const ModelFile& file);
 
-// When its graph has been built. Throws Error(TSR_UNSUPPORTED) for tensors of the layer that the graph does without.
-void check_prediction_tensors(const ModelDescription& layer, const ModelFile& file);
+// When its graph has been built: a note on tensors of the layer that the graph does without, none where there are
+// none. Throws Error(TSR_UNSUPPORTED) for them unless they are allowed.
+std::vector<std::string> check_prediction_tensors(const ModelDescription& layer, const ModelFile& file, bool allowed);
 
 }  // namespace tessera

@@ -224,9 +224,10 @@ void Generator::compute() {
         options_.on_step(ids);
     }
     std::vector<std::span<const float>> outputs;
-    if (std::ranges::any_of(entries_, &BatchEntry::output) || drafting_.wants_states()) {
+    const bool states = drafting_.wants_states(tasks_);
+    if (states || std::ranges::any_of(entries_, &BatchEntry::output)) {
         outputs = engine_.step(entries_);
-        if (drafting_.wants_states()) drafting_.computed(tasks_, entries_);
+        if (states) drafting_.computed(tasks_, entries_);
     } else {
         engine_.submit(entries_);
     }

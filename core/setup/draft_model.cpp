@@ -38,6 +38,7 @@ ModelSettings settings_of_draft(const ModelSettings& settings) {
         own.latent_attention = settings.latent_attention;
         own.engine.lowerings = settings.engine.lowerings;
         own.engine.prediction = true;
+        own.engine.allow_unused = settings.engine.allow_unused;
         own.engine.rows = session::PredictionDrafts::kRows;
     } else {
         own.common.model = drafts.model;

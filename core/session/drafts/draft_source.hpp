@@ -55,10 +55,13 @@ class DraftSource {
     // Whether a call costs so much that it is to be asked for no more tokens than are used.
     virtual bool is_costly() const noexcept { return false; }
 
+    // Whether it gives no drafts of a text before some calls have read it.
+    virtual bool reads_texts() const noexcept { return false; }
+
     // Whether it is to be told of the states of all rows, which the engine has to give then.
     virtual bool wants_states() const noexcept { return false; }
-    // Throws Error. Requests that are not known are new.
-    virtual void computed(const DraftStates&) {}
+    // Of a step's requests, each once; those that are not known are new. Throws Error.
+    virtual void computed(std::span<const DraftStates>) {}
 };
 
 }  // namespace tessera::session

@@ -80,24 +80,29 @@ bool Drafting::ask(DraftSource& source, std::span<DraftWish> wishes) {
     return false;
 }
 
-bool Drafting::wants_states() const noexcept {
-    return std::ranges::any_of(options_.sources, [](const auto& source) { return source->wants_states(); });
+bool Drafting::needs_states(const Task& task) const noexcept {
+    return drafts(task) && task.request.max_new_tokens > 1;
+}
+
+bool Drafting::wants_states(std::span<Task* const> tasks) const noexcept {
+    return std::ranges::any_of(options_.sources, [](const auto& source) { return source->wants_states(); }) &&
+           std::ranges::any_of(tasks, [&](const Task* task) { return needs_states(*task); });
 }
 
 void Drafting::computed(std::span<Task* const> tasks, std::span<const BatchEntry> entries) {
     for (const auto& source : std::vector(options_.sources)) {
         if (!source->wants_states()) continue;
-        without_failure(*source, [&] {
-            for (size_t i = 0; i < entries.size(); ++i) {
-                const Task& task = *tasks[i];
-                if (!drafts(task) || task.request.max_new_tokens < 2) continue;
-                const auto states = engine_.states(i);
-                if (states.empty()) continue;
-                const auto rows = static_cast<uint32_t>(entries[i].tokens.size());
-                source->computed({task.answer.id, engine_.cache().length(*task.sequence) - rows, entries[i].tokens,
-                                  states, task.tokens});
-            }
-        });
+        std::vector<DraftStates> given;
+        for (size_t i = 0; i < entries.size(); ++i) {
+            const Task& task = *tasks[i];
+            if (!needs_states(task)) continue;
+            const auto states = engine_.states(i);
+            if (states.empty()) continue;
+            const auto rows = static_cast<uint32_t>(entries[i].tokens.size());
+            given.push_back({task.answer.id, engine_.cache().length(*task.sequence) - rows, entries[i].tokens, states,
+                             task.tokens});
+        }
+        if (!given.empty()) without_failure(*source, [&] { source->computed(given); });
     }
 }
 
@@ -122,7 +127,7 @@ void Drafting::make(std::span<Task* const> tasks, uint32_t others, uint32_t rows
             if (most == 0) continue;
             // Until there is a draft the text is read, which takes a call for some hundred tokens.
             Task& task = *tasks[i];
-            const bool known = task.acceptance.any_of_models() || options_.always;
+            const bool known = !source->reads_texts() || task.acceptance.any_of_models() || options_.always;
             if (!known && task.draft_reads == 0 && !control_.may_read()) continue;
             if (!known)
                 task.draft_reads =

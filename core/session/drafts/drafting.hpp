@@ -25,8 +25,8 @@ class Drafting {
     // with logits; `busy`: the step has rows of prompts, too.
     void make(std::span<Task* const> tasks, uint32_t others, uint32_t rows, bool busy);
 
-    // Whether computed() is to be called.
-    bool wants_states() const noexcept;
+    // Whether computed() is to be called behind a step of these tasks.
+    bool wants_states(std::span<Task* const> tasks) const noexcept;
     // Engine::step() has returned for these entries, a task each, and nothing has come of its logits yet.
     void computed(std::span<Task* const> tasks, std::span<const BatchEntry> entries);
 
@@ -41,6 +41,7 @@ class Drafting {
     double take_seconds() noexcept { return std::exchange(seconds_, 0); }
 
   private:
+    bool needs_states(const Task& task) const noexcept;
     bool ask(DraftSource& source, std::span<DraftWish> wishes);
     template <typename Work>
     bool without_failure(const DraftSource& source, const Work& work);

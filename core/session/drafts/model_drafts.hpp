@@ -25,6 +25,7 @@ void check_same_vocabulary(const text::Tokenizer& model, const text::Tokenizer& 
 class ModelDrafts final : public DraftSource {
   public:
     std::string_view name() const noexcept override { return "the draft model"; }
+    bool reads_texts() const noexcept override { return true; }
 
     // `vocabulary`: tokens that texts may have and the model knows. A token that the model finds less likely than
     // `least` ends a draft. `engine` is of as many sequences as one call has wishes.

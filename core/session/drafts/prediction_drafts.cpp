@@ -29,6 +29,13 @@ void PredictionDrafts::forget(RequestId id) noexcept {
 void PredictionDrafts::cut(Text& text, size_t waiting) const {
     text.rows.resize(std::min(text.rows.size(), waiting));
     text.states.resize(text.rows.size() * width_);
+    give_back(text);
+}
+
+// Memory that states of a prompt took, which many texts together would keep.
+void PredictionDrafts::give_back(Text& text) const {
+    const size_t batch = kBatch * width_;
+    if (text.states.size() <= batch && text.states.capacity() > 2 * batch) text.states.shrink_to_fit();
 }
 
 // The request's own, or a new one with the pairs that another text has of its beginning.
@@ -84,6 +91,7 @@ void PredictionDrafts::take_pairs(Text& text, std::span<const Token> tokens, siz
     for (size_t i = 0; i < count; ++i) text.places.push_back(text.next++);
     text.rows.erase(text.rows.begin(), text.rows.begin() + static_cast<std::ptrdiff_t>(count));
     text.states.erase(text.states.begin(), text.states.begin() + static_cast<std::ptrdiff_t>(count * width_));
+    give_back(text);
     if (text.tokens.size() > text.next + 1) text.tokens.resize(text.next + 1);
     text.tokens.insert(text.tokens.end(), tokens.begin() + static_cast<std::ptrdiff_t>(text.tokens.size()),
                        tokens.begin() + text.next + 1);
@@ -101,10 +109,18 @@ void PredictionDrafts::compute(Text& text, std::span<const Token> tokens, size_t
     }
 }
 
-void PredictionDrafts::computed(const DraftStates& given) {
+void PredictionDrafts::computed(std::span<const DraftStates> given) {
+    texts_.begin_call();
+    // Texts of a step do not make room for each other.
+    for (const DraftStates& one : given) {
+        if (Text* const text = find(one.id)) texts_.use(*text);
+    }
+    for (const DraftStates& one : given) take(one);
+}
+
+void PredictionDrafts::take(const DraftStates& given) {
     const auto unknown = [&](Token token) { return static_cast<size_t>(token) >= vocabulary_; };
     if (std::ranges::any_of(given.text, unknown)) return;
-    texts_.begin_call();
     Text& text = text_of(given.id, given.text);
     texts_.use(text);
     uint32_t position = given.position;

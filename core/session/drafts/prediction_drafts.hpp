@@ -36,7 +36,7 @@ class PredictionDrafts final : public DraftSource {
     void forget(RequestId id) noexcept override;
     bool is_costly() const noexcept override { return true; }
     bool wants_states() const noexcept override { return true; }
-    void computed(const DraftStates& states) override;
+    void computed(std::span<const DraftStates> given) override;
 
     const Engine& engine() const noexcept { return *layer_; }
     uint64_t computed_pairs() const noexcept { return computed_pairs_; }
@@ -60,6 +60,8 @@ class PredictionDrafts final : public DraftSource {
     };
 
     Text* find(RequestId id) const noexcept;
+    void take(const DraftStates& given);
+    void give_back(Text& text) const;
     Text& text_of(RequestId id, std::span<const Token> tokens);
     size_t known(const Text& text, std::span<const Token> tokens) const noexcept;
     void cut(Text& text, size_t waiting) const;
