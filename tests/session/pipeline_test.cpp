@@ -435,7 +435,7 @@ TEST_F(PipelineTest, KeptPagesComeFromTheCardsAndGoThere) {
     for (const CacheGroup& group : engine().plan().cache_groups)
         for (DeviceIndex device : {1, 2}) ASSERT_GT(engine().plan().cache_bytes(group, device), 0u);
     test::TemporaryFolder folder;
-    const auto keeping = [&] { return GeneratorOptions{.pages = test::page_store(engine(), folder)}; };
+    const auto keeping = [&] { return GeneratorOptions{.pages = test::page_store(*model_, folder)}; };
     {
         Generator generator(engine(), *tokenizer_, keeping());
         Result result;
@@ -471,13 +471,13 @@ TEST_F(PipelineTest, ACardThatDoesNotTakePagesComputesThem) {
     load(true);
     test::TemporaryFolder folder;
     {
-        Generator generator(engine(), *tokenizer_, {.pages = test::page_store(engine(), folder)});
+        Generator generator(engine(), *tokenizer_, {.pages = test::page_store(*model_, folder)});
         Result result;
         generator.add(request(prompt, result));
         generator.run();
         generator.keep_rest([] { return true; });
     }
-    Generator generator(engine(), *tokenizer_, {.pages = test::page_store(engine(), folder)});
+    Generator generator(engine(), *tokenizer_, {.pages = test::page_store(*model_, folder)});
     failures().fail("SIM1", TSR_SIMULATED_UPLOAD, nullptr, 0, 1);
     Result result;
     generator.add(request(prompt, result));

@@ -220,8 +220,8 @@ TEST_P(PredictionDraftsTest, AreThoseOfAllPairsOfTheText) {
         ASSERT_EQ(given.size(), rows.size() * width);
         // All of a prompt is known already, of an answer one token that has not been computed before the step.
         const size_t known = std::max<size_t>(kPrompt, at + 1);
-        const DraftStates step{7, at, rows, given, std::span(text).first(known)};
-        source_->computed({&step, 1});
+        const DraftStates computed{7, at, rows, given, std::span(text).first(known)};
+        source_->computed({&computed, 1});
         engine().cache().truncate(sequence, at + count);
         states.insert(states.end(), given.begin(), given.begin() + static_cast<ptrdiff_t>(count * width));
         at += count;

@@ -243,7 +243,7 @@ TEST_F(WindowTest, KeptPagesAreFoundWithTheirWindows) {
     load(2048);
     std::vector<Token> prompt = tokens(500, 21);
     test::TemporaryFolder folder;
-    const auto keeping = [&] { return GeneratorOptions{.pages = test::page_store(engine(), folder)}; };
+    const auto keeping = [&] { return GeneratorOptions{.pages = test::page_store(*model_, folder)}; };
     const auto always = [] { return true; };
     {
         Generator generator(engine(), *tokenizer_, keeping());
@@ -267,7 +267,7 @@ TEST_F(WindowTest, KeptPagesWithoutTheirWindowsAreNotRead) {
     std::vector<Token> prompt = tokens(500, 23);
     test::TemporaryFolder folder;
     {
-        Generator generator(engine(), *tokenizer_, {.pages = test::page_store(engine(), folder)});
+        Generator generator(engine(), *tokenizer_, {.pages = test::page_store(*model_, folder)});
         prompt = ask(generator, prompt).tokens;
         generator.keep_rest([] { return true; });
     }
@@ -275,7 +275,7 @@ TEST_F(WindowTest, KeptPagesWithoutTheirWindowsAreNotRead) {
         if (entry.path().string().ends_with("-1")) std::filesystem::remove(entry.path());
     prompt.resize(prompt.size() + 30, 5);
     const std::vector<Token> wanted = alone(prompt);
-    Generator generator(engine(), *tokenizer_, {.pages = test::page_store(engine(), folder)});
+    Generator generator(engine(), *tokenizer_, {.pages = test::page_store(*model_, folder)});
     const Answer answer = ask(generator, prompt);
     EXPECT_EQ(answer.reused_tokens, 0u);
     EXPECT_EQ(generator.kept()->store.read_pages, 0u);
