@@ -16,6 +16,8 @@ constexpr double kOthersWeight = 2;  // tokens that the share of all requests co
 // Of a step's time what a measured one changes: in the times of all rows and in those of its own, which are the mean of
 // few.
 constexpr double kGain = 0.15;
+// A first measurement is believed up to so many times of what is expected.
+constexpr double kCold = 1.15;
 // Where rows of prompts make a step long, tokens that are at least so probable are verified.
 constexpr double kWorthARow = 0.3;
 // What drafts promise must be more than what is not known of times.
@@ -94,7 +96,8 @@ void DraftStepTimes::measured(uint32_t rows, double seconds) noexcept {
         own = predicted_[rows - 1];
         scale_ = seconds / own;
     } else if (own == 0) {
-        own = seconds / scale_;
+        // The first step of so many rows takes more than others: its code and memory are cold.
+        own = std::min(seconds / scale_, kCold * shape(rows));
     } else {
         // One that was disturbed says little.
         const double found = std::clamp(seconds / (scale_ * own), 0.5, 2.0);
@@ -206,7 +209,8 @@ uint32_t DraftControl::worth_asking(const DraftAcceptance& own, uint32_t others,
         const double cost = asking_ + times_.seconds(others + count + 1) - times_.seconds(others + count);
         if (all * token <= cost) break;
     }
-    if (count > 0) return count;
+    // Before it is known what a token takes, one is asked for.
+    if (count > 0) return asking_ == 0 ? 1 : count;
     if (++unasked_ < kAskAnyway || credit_ < kMostCredit / 2 * token) return 0;
     unasked_ = 0;
     return 1;
