@@ -304,9 +304,12 @@ TEST(DraftControl, AsksACostlySourceWhileItIsWorthIt) {
     EXPECT_EQ(control.worth_asking(own, 1, 7), 0u) << "before any step";
     for (int i = 0; i < 10; ++i) control.finished(1, 0, 0, 1);
     for (const uint32_t drafts : {1u, 2u, 4u, 7u}) control.finished(1, drafts, drafts, 1 + 0.02 * drafts);
+    EXPECT_EQ(control.worth_asking(own, 1, 3), 0u) << "its row could not be paid";
+    own.earn(5);
+    EXPECT_EQ(control.worth_asking(own, 1, 3), 1u) << "what a token takes is not known";
+    control.asked(1, 0.001);
     EXPECT_EQ(control.worth_asking(own, 1, 3), 3u);
     // A token that takes half a step, of a request that has gained some.
-    own.earn(5);
     for (int i = 0; i < 60; ++i) {
         control.asked(2, 1.0);
         control.finished(1, 2, 2, 1.04);

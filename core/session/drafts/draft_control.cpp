@@ -204,10 +204,12 @@ uint32_t DraftControl::worth_asking(const DraftAcceptance& own, uint32_t others,
     const double share = own.share_of_models(prior, kOthersWeight);
     const double token = times_.seconds(others) / std::max(others, 1u);  // what one is worth
     uint32_t count = 0;
+    double spent = 0;
     for (double all = share; count < most; ++count, all *= share) {
-        if (asking_ * (count + 1) > allowed(own)) break;
         const double cost = asking_ + times_.seconds(others + count + 1) - times_.seconds(others + count);
-        if (all * token <= cost) break;
+        // A token that cannot be verified afterwards is not worth asking for.
+        spent += cost;
+        if (all * token <= cost || spent > allowed(own)) break;
     }
     // Before it is known what a token takes, one is asked for.
     if (count > 0) return asking_ == 0 ? 1 : count;

@@ -107,6 +107,8 @@ class DraftControl {
 
     // A step of `sequences` that generate, and of nothing else, took so long; `drafted` and `accepted`: tokens of all.
     void finished(uint32_t sequences, uint32_t drafted, uint32_t accepted, double seconds) noexcept;
+    // Whether it is known what a token of a costly source takes.
+    bool knows_asking() const noexcept { return asking_ > 0; }
     // A costly source took so long for so many tokens of drafts of texts that it knows.
     void asked(uint32_t tokens, double seconds) noexcept;
 

@@ -144,9 +144,11 @@ void Drafting::make(std::span<Task* const> tasks, uint32_t others, uint32_t rows
             wishes[of[i]].draft = std::move(costly[i].draft);
         }
         const double seconds = seconds_since(start);
+        // What the first call tells all requests have of it.
+        const bool first = !control_.knows_asking();
         reads ? control_.read(seconds) : control_.asked(tokens, seconds);
         for (const size_t i : of) {
-            if (!reads) tasks[i]->acceptance.earn(-seconds / static_cast<double>(of.size()));
+            if (!reads && !first) tasks[i]->acceptance.earn(-seconds / static_cast<double>(of.size()));
         }
         seconds_ += seconds;
     }
