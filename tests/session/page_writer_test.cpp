@@ -1,5 +1,6 @@
 #include "core/session/kept/page_writer.hpp"
 
+#include "core/base/error.hpp"
 #include "tests/captured_log.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -142,22 +143,54 @@ TEST_F(PageWriterTest, PagesThatOthersFollowStay) {
     EXPECT_EQ(files(), 2u);
 }
 
+TEST_F(PageWriterTest, AFileThatCannotBeRemovedIsSaid) {
+    const auto store = open<PageStore>();
+    PageWriter writer(store, 1 << 20);
+    const auto paths = push_text(writer, store->root(""), 2);
+    while (!writer.wait_until_written(100ms)) {
+    }
+    // A folder in the place of the last page.
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(temporary_.path())) {
+        if (!entry.path().filename().string().starts_with(path_text(paths[0]))) continue;
+        std::filesystem::remove(entry.path());
+        std::filesystem::create_directory(entry.path());
+        break;
+    }
+    CapturedLog log;
+    const auto forgotten = writer.forget(paths);
+    try {
+        forgotten.get();
+        ADD_FAILURE() << "a file is left";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_IO_ERROR);
+        EXPECT_THAT(error.what(), HasSubstr(path_text(paths[0])));
+        EXPECT_THAT(error.what(), HasSubstr("cannot remove this file"));
+    }
+    EXPECT_EQ(files(), 1u) << "what can be removed is";
+    while (!writer.wait_until_written(100ms)) {
+    }
+    EXPECT_THAT(log.text(), HasSubstr("a page of the cache is not removed"));
+}
+
 TEST_F(PageWriterTest, ADiskThatDoesNotAnswerDelaysNoEnd) {
     const auto store = open<DoorStore>();
     CapturedLog log;
     auto writer = std::make_unique<PageWriter>(store, 1 << 20);
-    push_text(*writer, store->root(""), 2);
+    const auto paths = push_text(*writer, store->root(""), 1);
+    push_text(*writer, store->root(""), 2, 100);
     wait_until_begun(*store);
+    const auto forgotten = writer->forget(paths);
     EXPECT_FALSE(writer->wait_until_written(10ms));
     const auto start = std::chrono::steady_clock::now();
     writer.reset();
     EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
     EXPECT_THAT(log.text(), HasSubstr("the disk does not answer"));
-    // What is left of it ends when the disk answers, and writes no other page.
+    // What is left of it ends when the disk answers, writes no other page, and leaves none that is forgotten.
     store->door.set_value();
     while (store.use_count() > 1) std::this_thread::yield();
     EXPECT_EQ(store->begun, 1);
-    EXPECT_EQ(files(), 1u);
+    forgotten.get();
+    EXPECT_EQ(files(), 0u);
 }
 
 }  // namespace

@@ -400,7 +400,14 @@ bool PageStore::forget(const PathId& path, std::vector<std::string>& files) {
 }
 
 void PageStore::remove(std::span<const std::string> files) {
-    for (const std::string& file : files) unlinkat(whole_.get(), file.c_str(), 0);
+    int error = 0;
+    const std::string* first = nullptr;
+    for (const std::string& file : files) {
+        if (unlinkat(whole_.get(), file.c_str(), 0) == 0 || errno == ENOENT || first) continue;
+        error = errno;
+        first = &file;
+    }
+    if (first) fail_system(error, path_.parent_path() / *first, "remove this file");
 }
 
 void PageStore::failed(std::string_view what) {
@@ -512,10 +519,10 @@ bool PageStore::write(const PathId& parent, std::span<const int32_t> tokens, uin
         if (!roots_.contains(parent) && !entries_.contains(parent)) return false;  // nobody could find it
         room = make_room(file_bytes(group), files, path, parent);
     }
-    remove(files);
-    if (!room) return false;
-    record.checksum = checksum_of(bytes);
     try {
+        remove(files);
+        if (!room) return false;
+        record.checksum = checksum_of(bytes);
         write_file(file_name(path, parent, group), write_record(record), bytes);
     } catch (const Error& error) {
         const std::scoped_lock lock(mutex_);

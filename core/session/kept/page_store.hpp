@@ -65,6 +65,7 @@ class PageStore {
     bool waits() const;
     // Forgets that a page is there and adds its files, which are for remove(). False: pages that follow it are there.
     bool forget(const PathId& path, std::vector<std::string>& files);
+    // All that can be; throws Error(TSR_IO_ERROR) about the first that cannot. One that is not there is none.
     void remove(std::span<const std::string> files);
     // Counts as use of the pages of a path, the last one first.
     void touch(std::span<const PathId> path);

@@ -24,6 +24,7 @@ struct PageWriter::State {
     struct Job {
         Page page;
         bool writes = false, keeps_times = false;
+        bool removes() const { return !writes && !keeps_times; }
         std::vector<PathId> paths;       // to be forgotten, should one have been written meanwhile
         std::vector<std::string> files;  // to be removed
         std::promise<void> done;
@@ -155,11 +156,16 @@ void PageWriter::State::work(Job& job) {
     } else if (job.keeps_times) {
         store->keep_times([&] { return !stopping; });
     } else {
-        for (const PathId& path : job.paths) {
-            if (!store->forget(path, job.files)) break;
+        try {
+            for (const PathId& path : job.paths) {
+                if (!store->forget(path, job.files)) break;
+            }
+            store->remove(job.files);
+            job.done.set_value();
+        } catch (...) {
+            job.done.set_exception(std::current_exception());
+            throw;
         }
-        store->remove(job.files);
-        job.done.set_value();
     }
 }
 
@@ -167,15 +173,18 @@ void PageWriter::run(State& state) {
     std::unique_lock lock(state.mutex);
     for (;;) {
         state.given.wait(lock, [&] { return state.stopping || !state.jobs.empty(); });
-        if (state.stopping) break;
+        if (state.jobs.empty()) break;
         State::Job& job = state.jobs.front();  // stays where it is while others are added
-        lock.unlock();
-        try {
-            state.work(job);
-        } catch (const std::exception& error) {
-            log().warn("a page of the cache is not kept: {}", error.what());
+        // What was to be forgotten must not be there at the next start.
+        if (!state.stopping || job.removes()) {
+            lock.unlock();
+            try {
+                state.work(job);
+            } catch (const std::exception& error) {
+                log().warn("a page of the cache is not {}: {}", job.removes() ? "removed" : "kept", error.what());
+            }
+            lock.lock();
         }
-        lock.lock();
         if (job.writes) state.give_back(job.page.bytes);
         state.jobs.pop_front();
         state.written.notify_all();

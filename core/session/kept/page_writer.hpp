@@ -24,8 +24,8 @@ class PageWriter {
 
     // Pages that wait take at most `held_bytes`, but one always has room.
     PageWriter(std::shared_ptr<PageStore> store, uint64_t held_bytes);
-    // Ends with what is being done; a disk that does not answer is waited for no longer than a moment, and keeps the
-    // thread and the store.
+    // Ends with what is being done and what is to be forgotten; a disk that does not answer is waited for no longer
+    // than a moment, and keeps the thread and the store.
     ~PageWriter();
     PageWriter(const PageWriter&) = delete;
     PageWriter& operator=(const PageWriter&) = delete;
@@ -36,7 +36,7 @@ class PageWriter {
     void push(Page page);
 
     // Forgets pages of one text, the last first, up to one that others follow: no longer writes them, and removes their
-    // files before it writes anything else. Ready when that is done; an exception: it never will be.
+    // files before it writes anything else. Ready when that is done; an exception: some are left.
     std::shared_future<void> forget(std::vector<PathId> paths);
     // PageStore::keep_times, when all that was given before is written.
     void keep_times();

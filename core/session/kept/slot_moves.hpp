@@ -24,8 +24,8 @@ MovedSlot save_slot(Service& service, const PageIdentity& identity, const std::f
 // If it throws nothing has changed, but that texts which nobody used may have been forgotten.
 MovedSlot restore_slot(Service& service, const PageIdentity& identity, std::span<const uint64_t> page_bytes,
                        const std::filesystem::path& path, const std::string& space, uint32_t slot);
-// Returns the tokens of the text that it had. Waits for files to be removed; throws Error(TSR_IO_ERROR) if that takes
-// too long: the text is not found any more, and no page of it will be written.
+// Returns the tokens of the text that it had. Waits for files to be removed; throws Error(TSR_IO_ERROR) if that fails
+// or takes too long: this process finds the text no more, and writes no page of it.
 uint32_t erase_slot(Service& service, const std::string& space, uint32_t slot);
 
 }  // namespace tessera::session
