@@ -6,9 +6,23 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
+
+namespace {
+int lock_error = 0;  // of every flock, if not 0
+}
+
+extern "C" int flock(int descriptor, int operation) noexcept {
+    if (lock_error == 0) return static_cast<int>(syscall(SYS_flock, descriptor, operation));
+    errno = lock_error;
+    return -1;
+}
 
 namespace tessera::session {
 namespace {
@@ -50,6 +64,19 @@ TEST(SlotFolder, TwoWritersOfOneNameDoNotMeet) {
     EXPECT_EQ(fs::file_size(path), bytes);
     EXPECT_EQ(fs::status(path).permissions() & fs::perms::all, fs::perms::owner_read | fs::perms::owner_write);
     EXPECT_EQ(entries(temporary.path()), 1u);
+}
+
+// As NFS without its daemon of locks, and some file systems of FUSE.
+TEST(SlotFolder, OneWithoutLocksIsWritten) {
+    const test::TemporaryFolder temporary;
+    const fs::path path = temporary.path() / "a.bin";
+    for (const int error : {ENOLCK, ENOSYS, EOPNOTSUPP, EWOULDBLOCK}) {
+        lock_error = error;
+        SlotWriter(path, PageIdentity{{{"model", "small"}}}, 0, 0).finish();
+        lock_error = 0;
+        EXPECT_EQ(entries(temporary.path()), 1u);
+        EXPECT_TRUE(fs::remove(path));
+    }
 }
 
 TEST(SlotFolder, OneThatCannotBeUsedIsRefused) {

@@ -172,8 +172,10 @@ void PageStore::open_folder(const std::filesystem::path& folder, const PageIdent
     check(folder_.get(), path_, 0077);
     lock_ = Handle(openat(folder_.get(), kLock, O_RDWR | O_CREAT | kOpen, 0600));
     if (lock_.get() < 0) fail_system(errno, path_ / kLock, "open this file");
-    if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK) fail_system(errno, path_ / kLock, "lock this file");
         fail(TSR_INVALID_ARGUMENT, "{}: another process keeps its pages there", path_.string());
+    }
     const std::string text = identity.text();
     if (read_small(folder_.get(), kIdentity, kMaxIdentityBytes) != text)
         write_file(kIdentity, std::as_bytes(std::span(text)), {});

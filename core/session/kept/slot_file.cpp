@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::string_view kSlotMagic("TSRSLOT\0", 8);
 constexpr std::string_view kSlotPart = ".part-";
+constexpr int kPartTries = 8;  // names; behind them what a file system says of one is not believed
 
 // What a file begins with; the identity's text follows, then the pages.
 struct SlotHeader {
@@ -159,14 +160,17 @@ SlotWriter::SlotWriter(std::filesystem::path path, const PageIdentity& identity,
 
 // With a name that no other writer has.
 void SlotWriter::open_part() {
-    for (;;) {
+    for (int left = kPartTries;; --left) {
         std::string name = (path_.parent_path() / kSlotPart).string() + "XXXXXX";
         descriptor_ = mkostemp(name.data(), O_CLOEXEC);
         if (descriptor_ < 0) fail_system(errno, path_, "write this file");
         part_ = std::move(name);
+        // A process that starts may have taken it for one that is left over, before it was locked. Where the file
+        // system has no locks, none can.
         struct stat info {};
-        // A process that starts may have taken it for one that is left over, before it was locked.
-        if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor_, &info) == 0 && info.st_nlink > 0) return;
+        const bool locked_by_other = flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        const bool removed = fstat(descriptor_, &info) == 0 && info.st_nlink == 0;
+        if ((!locked_by_other && !removed) || left == 0) return;
         close(std::exchange(descriptor_, -1));
         unlink(part_.c_str());
     }
