@@ -38,18 +38,25 @@ uint32_t header_checksum(const SlotHeader& header) {
     return checksum_of(std::as_bytes(std::span(&header, 1)).first(offsetof(SlotHeader, own_checksum)));
 }
 
+// Calls body(entry) for what is in the folder, as far as it can be read.
+template <typename Body>
+void each_in(const std::filesystem::path& folder, Body&& body) {
+    std::error_code error;
+    for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+        body(*at);
+}
+
 // Of writers that are no more: nobody holds the lock.
 void remove_parts(const std::filesystem::path& folder) {
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-        if (!entry.path().filename().string().starts_with(kSlotPart)) continue;
+    each_in(folder, [](const std::filesystem::directory_entry& entry) {
+        if (!entry.path().filename().string().starts_with(kSlotPart)) return;
         const int part = open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        if (part < 0) continue;
+        if (part < 0) return;
         struct stat info {};
         if (fstat(part, &info) == 0 && S_ISREG(info.st_mode) && flock(part, LOCK_EX | LOCK_NB) == 0)
             unlink(entry.path().c_str());
         close(part);
-    }
+    });
 }
 
 }  // namespace
@@ -64,9 +71,9 @@ void open_slot_folder(const std::filesystem::path& folder) {
     close(own);
     if (access(folder.c_str(), W_OK | X_OK) != 0) fail_system(errno, folder, "save slots in this folder");
     remove_parts(folder);
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    each_in(folder, [&](const std::filesystem::directory_entry& entry) {
         if (parse_path(entry.path().filename().string()) && !entry.is_symlink(error)) remove_parts(entry.path());
-    }
+    });
 }
 
 SlotReader::SlotReader(const gguf::ByteSource& source, const PageIdentity& here, std::span<const uint64_t> page_bytes)
