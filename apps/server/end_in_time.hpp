@@ -19,11 +19,14 @@ class EndInTime {
 
     // Once.
     void limit(std::chrono::seconds time);
+    // Nothing is left but to give memory back, which takes long where there is much of it: from now on the end at the
+    // limit is no error, and nothing is said.
+    void done();
 
   private:
     std::mutex mutex_;
     std::condition_variable changed_;
-    bool ended_ = false;
+    bool ended_ = false, done_ = false;
     std::thread thread_;
 };
 

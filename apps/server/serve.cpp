@@ -185,15 +185,13 @@ void serve(const ServeOptions& options, OpenedModel model, Machine& machine, con
     server.wait();
     notify_service_manager("STOPPING=1");
     stopping = true;
-    if (const auto model_now = host.peek()) {
-        if (options.server.cache_dir || options.server.slot_folder)
-            end.limit(options.server.cache_dir_time + kExtraTime);
-        model_now->service->stop();
-    }
+    if (options.server.cache_dir || options.server.slot_folder) end.limit(options.server.cache_dir_time + kExtraTime);
+    if (const auto model_now = host.peek()) model_now->service->stop();
     engine.join();
     server.flush(std::chrono::seconds(2));
     if (failure) std::rethrow_exception(failure);
     say("stopped");
+    end.done();
 }
 
 }  // namespace tessera::server
