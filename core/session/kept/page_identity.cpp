@@ -89,7 +89,8 @@ std::string options_text(const Plan& plan, const ExpertReduction& experts) {
                        plan.options.hadamard_values ? 1 : 0, experts.at_least, experts.ratio, short_digest(rotations));
 }
 
-// All that are chosen: which of them has the fastest kernel may be another one in each process.
+// All that are chosen: which of them has the fastest kernel, and which devices a plan uses, may be another one in each
+// process.
 void add_plugins(const Registry& registry, PageIdentity& identity) {
     std::map<std::string, std::string> plugins;
     for (const PluginRecord& plugin : registry.plugins()) {
