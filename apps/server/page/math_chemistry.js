@@ -6,7 +6,7 @@ const MAX_DEPTH = 8;  // of groups and texts of arrows in each other
 const ARROWS = [["<=>>", "xrightleftharpoons", "rightleftharpoons"], ["<<=>", "xrightleftharpoons", "rightleftharpoons"], ["<-->", "xleftrightarrow", "longleftrightarrow"],
     ["<=>", "xrightleftharpoons", "rightleftharpoons"], ["<->", "xleftrightarrow", "longleftrightarrow"], ["->", "xrightarrow", "longrightarrow"],
     ["<-", "xleftarrow", "longleftarrow"], ["\u2192", "xrightarrow", "longrightarrow"], ["\u21cc", "xrightleftharpoons", "rightleftharpoons"]];
-const BONDS = {"-": "-", "1": "-", "=": "=", "2": "=", "#": "\\equiv", "3": "\\equiv", "~": "\\sim", "...": "\\cdots", "....": "\\cdots", "->": "\\to", "<-": "\\gets"};
+const BONDS = {__proto__: null, "-": "-", "1": "-", "=": "=", "2": "=", "#": "\\equiv", "3": "\\equiv", "~": "\\sim", "...": "\\cdots", "....": "\\cdots", "->": "\\to", "<-": "\\gets"};
 
 // The index behind the group that begins at text[at], which is `open`, or -1.
 function group_end(text, at, open, close) {
