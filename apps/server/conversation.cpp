@@ -103,8 +103,10 @@ text::ChatTool read_own_tool(const boost::json::object& object, const std::strin
     const auto name = fields.text("name");
     if (!name || name->empty()) fields.reject("name", "the name of a function");
     const boost::json::object* const parameters = fields.object(form.schema);
-    text::ChatTool tool =
-        function_tool(*name, fields.text("description").value_or(""), parameters ? *parameters : boost::json::object());
+    std::string whole_name(form.name_before), description(form.description_before);
+    whole_name += *name;
+    append_line(description, fields.text("description").value_or(""));
+    text::ChatTool tool = function_tool(whole_name, description, parameters ? *parameters : boost::json::object());
     tool.strict = fields.boolean("strict").value_or(false);
     if (read_more) read_more(fields);
     fields.check_read();

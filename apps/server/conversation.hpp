@@ -103,6 +103,8 @@ struct ToolForm {
     std::string_view type;    // of functions
     bool needs_type;          // false: an object without a type is one, too
     std::string_view schema;  // the field with the JSON schema of the parameters
+    // What stands before what an object says: before its name, and on lines of their own before its description.
+    std::string_view name_before = {}, description_before = {};
 };
 
 // A function that stands at `path`. `read_more` reads fields that only this API has. Throws ApiError(400), for other

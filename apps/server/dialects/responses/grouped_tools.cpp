@@ -3,7 +3,6 @@
 #include "apps/server/api_error.hpp"
 #include "apps/server/dialects/responses/dialect.hpp"
 
-#include <boost/json/parse.hpp>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -20,16 +19,15 @@ void add_group(const json::object& object, const std::string& path, const ToolFo
     fields.text("type");
     const auto group = fields.text("name");
     if (!group || group->empty()) fields.reject("name", "the name of a namespace");
-    const std::string about(fields.text("description").value_or(""));
+    const std::string prefix = whole_name(*group, "");
+    ToolForm of_group = form;
+    of_group.name_before = prefix;
+    of_group.description_before = fields.text("description").value_or("");
     if (!fields.has("tools")) fields.reject("tools", "a list of functions");
     each_object(fields, "tools", kMaximumTools, [&](const json::object& member, const std::string& where) {
-        const text::ChatTool tool = read_own_tool(member, where, form);
-        std::string whole = whole_name(*group, tool.name), description = about;
-        append_line(description, tool.description);
-        read.tools.push_back(
-            function_tool(whole, description, json::parse(json::string_view(tool.parameters)).as_object()));
-        read.tools.back().strict = tool.strict;
-        read.names.push_back({std::move(whole), std::string(*group), tool.name});
+        read.tools.push_back(read_own_tool(member, where, of_group));
+        const std::string& whole = read.tools.back().name;
+        read.names.push_back({whole, std::string(*group), whole.substr(prefix.size())});
     });
     fields.check_read();
 }
