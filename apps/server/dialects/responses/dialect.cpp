@@ -112,7 +112,7 @@ constexpr FieldRow kTool[] = {
 constexpr FieldRow kNamespace[] = {
     {"type", kHonoured, "namespace"},
     {"name", kHonoured, "what the names of its functions begin with for the model, before two underscores"},
-    {"description", kHonoured, "a text, which stands before those of its functions"},
+    {"description", kHonoured, "a text, which stands before that of its first function"},
     {"tools", kHonoured, "functions"},
 };
 

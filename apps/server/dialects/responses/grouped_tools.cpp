@@ -13,12 +13,20 @@ namespace {
 
 namespace json = boost::json;
 
+// Of the name of a namespace, which each of its functions repeats.
+constexpr size_t kMostNameBytes = 256;
+
 // Adds the functions of a namespace.
 void add_group(const json::object& object, const std::string& path, const ToolForm& form, GroupedTools& read) {
     const Fields fields(object, namespace_table(), path);
     fields.text("type");
     const auto group = fields.text("name");
     if (!group || group->empty()) fields.reject("name", "the name of a namespace");
+    if (group->size() > kMostNameBytes)
+        throw ApiError(400,
+                       fmt::format("{}: a name of {} bytes; at most {} are accepted", fields.path("name"),
+                                   group->size(), kMostNameBytes),
+                       fields.path("name"));
     const std::string prefix = whole_name(*group, "");
     ToolForm of_group = form;
     of_group.name_before = prefix;
@@ -28,6 +36,8 @@ void add_group(const json::object& object, const std::string& path, const ToolFo
         read.tools.push_back(read_own_tool(member, where, of_group));
         const std::string& whole = read.tools.back().name;
         read.names.push_back({whole, std::string(*group), whole.substr(prefix.size())});
+        // Said once, however many functions there are.
+        of_group.description_before = {};
     });
     fields.check_read();
 }
