@@ -1,6 +1,8 @@
-// Tools of dialects that group them: what is made of them, and where it ends.
+// Tools of dialects that group them, defer them and change them: what is made of them, and where it ends.
+#include "apps/server/dialects/anthropic/offered_tools.hpp"
 
 #include "apps/server/api_error.hpp"
+#include "apps/server/dialects/anthropic/dialect.hpp"
 #include "apps/server/dialects/responses/dialect.hpp"
 #include "apps/server/dialects/responses/grouped_tools.hpp"
 
@@ -71,6 +73,37 @@ TEST(GroupedTools, SchemasMayBeAsDeepAsBodies) {
     for (int i = 0; i < 50; ++i) schema = R"({"not":)" + schema + "}";
     const auto read = grouped(group("n", "", R"({"type":"function","name":"f","parameters":)" + schema + "}"));
     EXPECT_EQ(read.tools.front().parameters, schema);
+}
+
+constexpr const char* kReference = R"({{"type":"{}","tool":{{"type":"tool_reference","name":"{}"}}}})";
+constexpr const char* kDefinition =
+    R"({{"type":"tool_addition","tool":{{"type":"tool_definition","definition":{{"name":"{}","description":"{}","input_schema":{{}}}}}}}})";
+
+void change(anthropic::OfferedTools& tools, const std::string& block) {
+    tools.add_change(parse_object(block), "messages[0]");
+}
+
+std::vector<text::ChatTool> offered(const anthropic::OfferedTools& tools, const std::string& list = "[]") {
+    const json::object object = parse_object(R"({"tools":)" + list + "}");
+    return tools.read(Fields(object, anthropic::messages_table()));
+}
+
+TEST(OfferedTools, ChangesAreCountedHoweverTheyAreMade) {
+    const json::object found = parse_object(R"({"type":"tool_reference","tool_name":"f"})");
+    anthropic::OfferedTools tools;
+    for (size_t i = 0; i < kMaximumParts; ++i) tools.add_found(found, "messages[0]");
+    EXPECT_THAT(fault_of([&] { tools.add_found(found, "messages[1]"); }), HasSubstr("messages[1]"));
+    EXPECT_THAT(fault_of([&] { change(tools, fmt::format(fmt::runtime(kReference), "tool_removal", "f")); }),
+                HasSubstr("messages[0]"));
+}
+
+TEST(OfferedTools, ThoseThatMessagesAddAreCounted) {
+    const std::string list = "[" + repeated(R"({{"name":"f{}","input_schema":{{}}}})", kMaximumTools) + "]";
+    anthropic::OfferedTools tools;
+    change(tools, fmt::format(fmt::runtime(kDefinition), "f0", "new"));
+    EXPECT_EQ(offered(tools, list).size(), kMaximumTools);
+    change(tools, fmt::format(fmt::runtime(kDefinition), "g", ""));
+    EXPECT_THAT(fault_of([&] { offered(tools, list); }), HasSubstr("1025"));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::string OfferedTools::add_found(const json::object& block, const std::string
     const auto name = fields.text("tool_name");
     if (!name) fields.reject("tool_name", "the name of a tool");
     fields.check_read();
-    changes_.push_back({true, std::string(*name), path});
+    add({true, std::string(*name), path});
     return std::string(*name);
 }
 
@@ -53,9 +53,13 @@ void OfferedTools::add_change(const json::object& block, const std::string& path
     } else {
         named.reject("type", change.offered ? "tool_reference or tool_definition" : "tool_reference");
     }
+    add(std::move(change));
+}
+
+void OfferedTools::add(Change change) {
+    if (changes_.size() >= kMaximumParts)
+        throw ApiError(400, fmt::format("{}: more than {} changes of tools", change.path, kMaximumParts), change.path);
     changes_.push_back(std::move(change));
-    if (changes_.size() > kMaximumParts)
-        throw ApiError(400, fmt::format("{}: more than {} changes of tools", path, kMaximumParts), path);
 }
 
 std::vector<text::ChatTool> OfferedTools::read(const Fields& fields) const {
@@ -87,6 +91,11 @@ std::vector<text::ChatTool> OfferedTools::read(const Fields& fields) const {
             throw ApiError(400, fmt::format("{}: tools have no '{}'", change.path, change.name), change.path);
         }
     }
+    if (offered.size() > kMaximumTools)
+        throw ApiError(400,
+                       fmt::format("tools: {} with those that messages add; at most {} are accepted", offered.size(),
+                                   kMaximumTools),
+                       "tools");
     return offered;
 }
 

@@ -28,6 +28,7 @@ class OfferedTools {
         std::string path;
         std::optional<text::ChatTool> definition = {};
     };
+    void add(Change change);
 
     std::vector<Change> changes_;
 };
