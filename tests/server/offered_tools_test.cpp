@@ -88,6 +88,16 @@ std::vector<text::ChatTool> offered(const anthropic::OfferedTools& tools, const 
     return tools.read(Fields(object, anthropic::messages_table()));
 }
 
+TEST(OfferedTools, ADefinitionTakesThePlaceOfADeferredOne) {
+    anthropic::OfferedTools tools;
+    change(tools, fmt::format(fmt::runtime(kDefinition), "f", "new"));
+    change(tools, fmt::format(fmt::runtime(kReference), "tool_removal", "f"));
+    change(tools, fmt::format(fmt::runtime(kReference), "tool_addition", "f"));
+    const auto read = offered(tools, R"([{"name":"f","description":"old","input_schema":{},"defer_loading":true}])");
+    ASSERT_EQ(read.size(), 1u);
+    EXPECT_EQ(read.front().description, "new");
+}
+
 TEST(OfferedTools, ChangesAreCountedHoweverTheyAreMade) {
     const json::object found = parse_object(R"({"type":"tool_reference","tool_name":"f"})");
     anthropic::OfferedTools tools;

@@ -78,6 +78,7 @@ std::vector<text::ChatTool> OfferedTools::read(const Fields& fields) const {
         const auto there = find(offered, change.name);
         if (change.definition) {
             if (there != offered.end()) offered.erase(there);
+            if (known != others.end()) others.erase(known);
             offered.push_back(*change.definition);
         } else if (change.offered && there == offered.end()) {
             if (known == others.end())
