@@ -2,6 +2,7 @@
 
 #include "apps/server/api_error.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/text/json_writer.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -152,7 +153,8 @@ void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& 
     }
     for (const std::string& name : choice.names) {
         if (std::ranges::find(chosen, name, &structure::CallableTool::name) == chosen.end())
-            throw ApiError(400, fmt::format("tool_choice: tools have no function '{}'", name), "tool_choice");
+            throw ApiError(400, fmt::format("tool_choice: tools have no function '{}'", printable(name, 60)),
+                           "tool_choice");
     }
     if (chosen.empty()) fields.refuse("tool_choice", "there are no tools that could be called");
     // A function that is named is called once.

@@ -75,6 +75,11 @@ TEST(GroupedTools, SchemasMayBeAsDeepAsBodies) {
     EXPECT_EQ(read.tools.front().parameters, schema);
 }
 
+TEST(GroupedTools, MessagesShowTheBeginningOfANameAlone) {
+    const std::string function = R"({"type":"function","name":")" + std::string(1000, 'f') + R"("})";
+    EXPECT_LT(fault_of([&] { grouped(group("n", "", function + "," + function)); }).size(), 200u);
+}
+
 constexpr const char* kReference = R"({{"type":"{}","tool":{{"type":"tool_reference","name":"{}"}}}})";
 constexpr const char* kDefinition =
     R"({{"type":"tool_addition","tool":{{"type":"tool_definition","definition":{{"name":"{}","description":"{}","input_schema":{{}}}}}}}})";
@@ -114,6 +119,14 @@ TEST(OfferedTools, ThoseThatMessagesAddAreCounted) {
     EXPECT_EQ(offered(tools, list).size(), kMaximumTools);
     change(tools, fmt::format(fmt::runtime(kDefinition), "g", ""));
     EXPECT_THAT(fault_of([&] { offered(tools, list); }), HasSubstr("1025"));
+}
+
+TEST(OfferedTools, MessagesShowTheBeginningOfANameAlone) {
+    for (const char* type : {"tool_addition", "tool_removal"}) {
+        anthropic::OfferedTools tools;
+        change(tools, fmt::format(fmt::runtime(kReference), type, std::string(1000, 'f')));
+        EXPECT_LT(fault_of([&] { offered(tools); }).size(), 200u);
+    }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/dialects/anthropic/dialect.hpp"
+#include "core/base/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -15,6 +16,10 @@ namespace json = boost::json;
 
 ToolForm form() {
     return {tool_table(), "custom", false, "input_schema"};
+}
+
+[[noreturn]] void refuse_unknown(const std::string& name, const std::string& path) {
+    throw ApiError(400, fmt::format("{}: tools have no '{}'", path, printable(name, 60)), path);
 }
 
 }  // namespace
@@ -81,15 +86,14 @@ std::vector<text::ChatTool> OfferedTools::read(const Fields& fields) const {
             if (known != others.end()) others.erase(known);
             offered.push_back(*change.definition);
         } else if (change.offered && there == offered.end()) {
-            if (known == others.end())
-                throw ApiError(400, fmt::format("{}: tools have no '{}'", change.path, change.name), change.path);
+            if (known == others.end()) refuse_unknown(change.name, change.path);
             offered.push_back(std::move(*known));
             others.erase(known);
         } else if (!change.offered && there != offered.end()) {
             others.push_back(std::move(*there));
             offered.erase(there);
         } else if (!change.offered && known == others.end()) {
-            throw ApiError(400, fmt::format("{}: tools have no '{}'", change.path, change.name), change.path);
+            refuse_unknown(change.name, change.path);
         }
     }
     if (offered.size() > kMaximumTools)

@@ -2,6 +2,7 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/dialects/responses/dialect.hpp"
+#include "core/base/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -62,7 +63,8 @@ GroupedTools read_tools(const Fields& fields) {
     });
     for (const GroupedName& name : read.names) {
         if (std::ranges::count(read.tools, name.whole, &text::ChatTool::name) > 1)
-            throw ApiError(400, fmt::format("tools: two functions are called '{}'", name.whole), "tools");
+            throw ApiError(400, fmt::format("tools: two functions are called '{}'", printable(name.whole, 60)),
+                           "tools");
     }
     return read;
 }
