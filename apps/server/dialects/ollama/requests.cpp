@@ -52,8 +52,10 @@ std::optional<AskedStructure> read_format(const Fields& fields) {
 void read_think(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
     const json::value* const think = fields.find("think");
     if (!think) return;
+    if (!think->is_bool() && !think->is_string()) fields.reject("think", "true, false, low, medium or high");
+    // A model without a template may still be loaded.
+    if (!model.writer && *think != false) throw ApiError(400, model.writer_fault, "think");
     if (think->is_bool()) return set_thinking(think->get_bool(), "think", model, options);
-    if (!think->is_string()) fields.reject("think", "true, false, low, medium or high");
     set_effort(*fields.text("think"), fields, "think", model, options);
 }
 
@@ -96,21 +98,23 @@ Asked read_chat(std::string_view body, const ModelText& model) {
     Asked read = read_both(fields, model);
     const std::string_view loading = loading_of(fields);
     const json::array* const messages = fields.array("messages", kMaximumMessages);
-    if (!messages || messages->empty()) {
-        read.loading = loading;
-        return read;
+    const bool loads = !messages || messages->empty();
+    Conversation conversation{loads ? text::ChatOptions() : begin_conversation(model)};
+    if (!loads) {
+        each_message(fields, [&](const json::object& message, const std::string& path) {
+            conversation.messages.push_back(message_of(message, path));
+        });
     }
-    Conversation conversation{begin_conversation(model)};
-    each_message(fields, [&](const json::object& message, const std::string& path) {
-        conversation.messages.push_back(message_of(message, path));
-    });
     conversation.options.tools = read_function_tools(fields);
     choose_tools({}, fields, conversation);
     read_think(fields, model, conversation.options);
     conversation.structure = read_format(fields);
     conversation.continued = ends_begun(conversation.messages);
     fields.check_read();
-    write_prompt(read, conversation, model);
+    if (loads)
+        read.loading = loading;
+    else
+        write_prompt(read, conversation, model);
     return read;
 }
 
@@ -123,16 +127,22 @@ Asked read_generate(std::string_view body, const ModelText& model) {
     const auto system = fields.text("system");
     auto structure = read_format(fields);
     const auto suffix = fields.text("suffix");
-    const bool fills = suffix && !suffix->empty();
-    if (text_or_empty(fields, "prompt").empty() && !fills) {
-        read.loading = loading;
-        return read;
-    }
-    if (raw || fills) {
+    const bool fills = suffix && !suffix->empty(), plain = raw || fills;
+    const bool loads = text_or_empty(fields, "prompt").empty() && !fills;
+    if (plain) {
         if (system && !system->empty())
             fields.refuse("system", "begin the prompt with it: with raw or suffix no template writes it");
         if (const json::value* const think = fields.find("think"); think && *think != false)
             fields.refuse("think", "with raw or suffix no template asks for it");
+    }
+    Conversation conversation{loads || plain ? text::ChatOptions() : begin_conversation(model)};
+    if (!plain) read_think(fields, model, conversation.options);
+    if (loads) {
+        fields.check_read();
+        read.loading = loading;
+        return read;
+    }
+    if (plain) {
         read.request.prompt = fills ? infill_prompt({text_or_empty(fields, "prompt"), std::string(*suffix), {}}, model)
                                     : std::move(read_prompts(fields, model, {}).front().tokens);
         read.request.show_control = true;
@@ -141,10 +151,8 @@ Asked read_generate(std::string_view body, const ModelText& model) {
         if (structure) hold_to(read.request, *structure, model);
         return read;
     }
-    Conversation conversation{begin_conversation(model)};
     if (system && !system->empty()) conversation.messages.push_back({"system", std::string(*system)});
     conversation.messages.push_back({"user", text_or_empty(fields, "prompt")});
-    read_think(fields, model, conversation.options);
     conversation.structure = std::move(structure);
     fields.check_read();
     write_prompt(read, conversation, model);
