@@ -55,5 +55,14 @@ TEST(LoadingRequest, OfAModelWithoutATemplate) {
     }
 }
 
+TEST(LoadingRequest, TimesAreAsGoWritesThem) {
+    const auto keep = [](const std::string& time) { return asked(R"(,"keep_alive":")" + time + "\""); };
+    for (const char* time : {"0", "-0", "0s", "0h0m", ".0s"}) EXPECT_EQ(keep(time), "unload") << time;
+    for (const char* time : {"5m", "-1m", "+1h30m", "1.5h", ".5s", "300ms", "7\u00b5s", "7\u03bcs", "7us", "1m2ns"})
+        EXPECT_EQ(keep(time), "load") << time;
+    for (const char* time : {"", "-", "5", "00", "m", ".s", "1.2.3s", "1 h", "5x", "1h30", "--1m", "1sm", "\u00b5"})
+        EXPECT_THAT(keep(time), StartsWith("keep_alive:")) << time;
+}
+
 }  // namespace
 }  // namespace tessera::server

@@ -8,6 +8,8 @@
 #include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,16 +31,33 @@ Asked read_both(const Fields& fields, const ModelText& model) {
     return read;
 }
 
-// Of a request for no text: what it is for, by the time for which the model is to stay, seconds or a text as "5m".
+// A time as Go writes it: "0", or numbers that each have a unit, as "1h30m".
+bool is_time(std::string_view text) {
+    if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+    if (text == "0") return true;
+    constexpr std::string_view kDigits = "0123456789",
+                               kUnits[] = {"ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h"};
+    do {
+        const size_t begin = std::min(text.find_first_not_of("0123456789."), text.size());
+        const std::string_view number = text.substr(0, begin);
+        text.remove_prefix(begin);
+        const std::string_view unit = text.substr(0, text.find_first_of("0123456789."));
+        if (number.find_first_of(kDigits) == number.npos || std::ranges::count(number, '.') > 1 ||
+            std::ranges::find(kUnits, unit) == std::end(kUnits))
+            return false;
+        text.remove_prefix(unit.size());
+    } while (!text.empty());
+    return true;
+}
+
+// Of a request for no text: what it is for, by the time for which the model is to stay.
 std::string_view loading_of(const Fields& fields) {
     const json::value* const time = fields.find("keep_alive");
     if (!time) return "load";
     if (time->is_number()) return *time == 0 || *time == 0.0 ? "unload" : "load";
-    if (!time->is_string() ||
-        std::string_view(time->get_string()).find_first_not_of("0123456789.+-hmnsu\u00b5") != std::string_view::npos)
+    if (!time->is_string() || !is_time(*fields.text("keep_alive")))
         fields.reject("keep_alive", "seconds, or a text with a unit, as \"5m\"");
-    return std::string_view(time->get_string()).find_first_of("123456789") == std::string_view::npos ? "unload"
-                                                                                                     : "load";
+    return fields.text("keep_alive")->find_first_of("123456789") == std::string_view::npos ? "unload" : "load";
 }
 
 std::optional<AskedStructure> read_format(const Fields& fields) {
