@@ -12,9 +12,9 @@ namespace tessera::text {
 namespace {
 
 // Words that no template has.
-constexpr std::string_view kQuestion = "Tsrquestion", kSystem = "Tsrsystem", kAnswer = "Tsranswer",
-                           kThought = "Tsrthought", kName = "tsrlookup", kKey = "tsrkey", kValue = "tsrvalue",
-                           kResult = "Tsrresult";
+constexpr std::string_view kQuestion = "Tsrquestion", kAgain = "Tsrquestionagain", kSystem = "Tsrsystem",
+                           kLate = "Tsrlate", kAnswer = "Tsranswer", kThought = "Tsrthought", kName = "tsrlookup",
+                           kKey = "tsrkey", kValue = "tsrvalue", kResult = "Tsrresult";
 
 using Messages = std::vector<ChatMessage>;
 
@@ -29,6 +29,7 @@ class Prober {
         find_switches();
         find_reasoning();
         find_lengths();
+        find_late_system();
         traits_.markers += program_.source();
         return std::move(traits_);
     }
@@ -327,11 +328,21 @@ class Prober {
     }
 
     void find_lengths() {
-        const std::string again = std::string(kQuestion) + "again";
-        const std::string text = try_write({question(), said("assistant", kAnswer), said("user", again)}, options());
-        traits_.writes_turns = text.find(std::string(kAnswer)) != text.npos && text.find(again) != text.npos &&
-                               text.find(kQuestion) < text.find(again);
+        const std::string text = try_write({question(), said("assistant", kAnswer), said("user", kAgain)}, options());
+        traits_.writes_turns = text.find(std::string(kAnswer)) != text.npos && text.find(kAgain) != text.npos &&
+                               text.find(kQuestion) < text.find(kAgain);
         traits_.writes_system = try_write({said("system", kSystem), question()}, options()).find(kSystem) != text.npos;
+    }
+
+    void find_late_system() {
+        const auto writes = [&](const Messages& messages, std::initializer_list<std::string_view> words) {
+            const std::string text = try_write(messages, options());
+            return std::ranges::all_of(words, [&](std::string_view word) { return text.find(word) != text.npos; });
+        };
+        traits_.late_system = writes({question(), said("system", kLate)}, {kQuestion, kLate}) &&
+                              writes({said("system", kSystem), question(), said("assistant", kAnswer),
+                                      said("user", kAgain), said("system", kLate)},
+                                     {kSystem, kAgain, kLate});
     }
 
     static constexpr size_t kMostMarkers = 1 << 16;

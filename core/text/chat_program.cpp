@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/text/late_system.hpp"
 
 #include <algorithm>
 #include <array>
@@ -122,7 +123,6 @@ uint64_t bytes_of(std::span<const ChatMessage> messages, const ChatOptions& opti
 // Adds to the system message, which is made if there is none.
 void add_description(std::vector<Value>& messages, std::span<const ChatMessage> given, const ChatShape& shape,
                      const Text& description) {
-    const auto is_system = [](const ChatMessage& one) { return one.role == "system" || one.role == "developer"; };
     size_t last = given.size();
     for (size_t i = 0; i < given.size(); ++i)
         if (is_system(given[i])) last = i;

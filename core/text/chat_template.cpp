@@ -5,6 +5,7 @@
 #include "core/text/chat_builtin.hpp"
 #include "core/text/chat_probe.hpp"
 #include "core/text/json_text.hpp"
+#include "core/text/late_system.hpp"
 #include "core/text/python_text.hpp"
 
 #include <spdlog/fmt/ranges.h>
@@ -14,10 +15,6 @@
 
 namespace tessera::text {
 namespace {
-
-bool is_system(const ChatMessage& message) {
-    return message.role == "system" || message.role == "developer";
-}
 
 void check_messages(std::span<const ChatMessage> messages) {
     if (messages.empty()) fail(TSR_INVALID_ARGUMENT, "a conversation needs at least one message");
@@ -171,6 +168,8 @@ WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const Cha
         if (messages[i].role == "tool" && !traits.writes_results)
             fail(TSR_UNSUPPORTED, "message {}: {} cannot write messages of the role tool", i, title());
     }
+    std::vector<ChatMessage> folded;
+    if (!traits.late_system && has_late_system(messages)) messages = folded = fold_late_system(messages);
     jinja::Marked made;
     try {
         made = run_chat_program(*program_, traits.shape, messages, options, description);

@@ -101,7 +101,8 @@ class ChatTemplate {
     std::string render(std::span<const ChatMessage> messages, const ChatOptions& options) const {
         return write(messages, options).text;
     }
-    // The same with the places of the contents, for EncodeOptions::plain.
+    // The same with the places of the contents, for EncodeOptions::plain. System messages behind others that the
+    // program refuses or loses are paragraphs of these (late_system.hpp).
     WrittenChat write(std::span<const ChatMessage> messages, const ChatOptions& options) const;
 
     // The same, with the last message, which is the assistant's, as an answer that has been begun: what makes the model

@@ -2,6 +2,7 @@
 #include "core/text/chat_template.hpp"
 
 #include "core/base/error.hpp"
+#include "core/text/late_system.hpp"
 #include "tests/text/goldens.hpp"
 
 #include <gmock/gmock.h>
@@ -46,6 +47,15 @@ void expect_cases(const ChatTemplate& chat, const json::value& entry) {
         if (one.at("thinking").is_bool()) options.thinking = one.at("thinking").as_bool();
         const std::vector<ChatMessage> messages = conversation(one.at("conversation").as_int64());
         EXPECT_LE(chat.fewest_bytes(messages, options), text_of(one.at("text")).size());
+        // Of a program that loses system messages behind others (late_system_test.cpp), they are written elsewhere.
+        const bool loses = has_late_system(messages) && std::ranges::any_of(messages, [&](const ChatMessage& message) {
+                               return text_of(one.at("text")).find(message.content) == std::string::npos;
+                           });
+        if (loses) {
+            for (const ChatMessage& message : messages)
+                EXPECT_THAT(chat.render(messages, options), HasSubstr(message.content));
+            continue;
+        }
         EXPECT_EQ(chat.render(messages, options), text_of(one.at("text")))
             << chat.name() << ", conversation " << one.at("conversation").as_int64() << ", thinking "
             << json::serialize(one.at("thinking"));

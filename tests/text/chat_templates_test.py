@@ -153,14 +153,41 @@ def as_content(name, message):
     return None
 
 
+def paragraphs(*texts):
+    return "\n\n".join(text for text in texts if text)
+
+
+def folded(messages):
+    """Without system messages behind others: what a template is given that has no room for them."""
+    made = []
+    for i, one in enumerate(messages):
+        role, before = one["role"], made[-1]["role"] if made else None
+        late = i > 0 and messages[i - 1]["role"] == S
+        if role == S and before == A:
+            made.append({"role": U, "content": one["content"]})
+        elif (role == S and made) or (late and role == before == U and made[-1].get("name", "") == one.get("name", "")):
+            made[-1]["content"] = paragraphs(made[-1]["content"], one["content"])
+        else:
+            made.append(dict(one))
+    return made
+
+
 def check_chats(renderer, name, compiled, mutable, faults):
     """Conversations as the server writes them: as Jinja does of arguments of either kind, and of no content or an empty one."""
     equal = refused = 0
+    probes = said((U, "Question"), (S, "Late")), said((S, "First"), (U, "Question"), (A, "Answer"), (U, "Again"), (S, "Late"))
+    late = all(
+        any(text and all(one["content"] in text for one in probe if one["role"] != A)
+            for text in (rendered(reference, {"messages": probe, "tools": none, "add_generation_prompt": True, "bos_token": BOS, "eos_token": EOS, "functions": "[]", "datetime": ""})
+                         for reference in (compiled, mutable) for none in (None, [])))
+        for probe in probes)
     for conversation, messages in CONVERSATIONS.items():
         if conversation in ("parts", "developer"):
             continue
+        if not late:
+            messages = folded(messages)
         for prompt in (True, False):
-            got = renderer.ask(messages=messages, tools=[], prompt=prompt, thinking=None, bos=BOS, eos=EOS)
+            got = renderer.ask(messages=CONVERSATIONS[conversation], tools=[], prompt=prompt, thinking=None, bos=BOS, eos=EOS)
             wanted = []
             today = re.search(r"Today is (\w{3} \d{2} \d{4} [0-9:]{8})\.", got.get("text", ""))
             for as_text in (True, False):
