@@ -576,7 +576,7 @@ class Command(Quiet):
 class Readme(unittest.TestCase):
     def test_cards_that_have_a_report_are_named_and_no_others(self):
         reports = [path.read_text().splitlines()[0] for path in (SOURCE / "bench/results").glob("gpu-*.md")]
-        cards = sorted(title.removeprefix("# GPU acceptance: ") for title in reports if not title.endswith("emulated"))
+        cards = sorted({title.removeprefix("# GPU acceptance: ") for title in reports if not title.endswith("emulated")})
         said = next(line for line in (SOURCE / "README.md").read_text().splitlines() if "Run on cards so far: " in line)
         self.assertEqual(said.split("Run on cards so far: ")[1].split(".")[0], ", ".join(cards) or "none")
 
