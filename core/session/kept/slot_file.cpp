@@ -40,7 +40,7 @@ uint32_t header_checksum(const SlotHeader& header) {
 
 // Calls body(entry) for what is in the folder, as far as it can be read.
 template <typename Body>
-void each_in(const std::filesystem::path& folder, Body&& body) {
+void each_entry(const std::filesystem::path& folder, Body&& body) {
     std::error_code error;
     for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
         body(*at);
@@ -48,7 +48,7 @@ void each_in(const std::filesystem::path& folder, Body&& body) {
 
 // Of writers that are no more: nobody holds the lock.
 void remove_parts(const std::filesystem::path& folder) {
-    each_in(folder, [](const std::filesystem::directory_entry& entry) {
+    each_entry(folder, [](const std::filesystem::directory_entry& entry) {
         if (!entry.path().filename().string().starts_with(kSlotPart)) return;
         const int part = open(entry.path().c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (part < 0) return;
@@ -71,7 +71,7 @@ void open_slot_folder(const std::filesystem::path& folder) {
     close(own);
     if (access(folder.c_str(), W_OK | X_OK) != 0) fail_system(errno, folder, "save slots in this folder");
     remove_parts(folder);
-    each_in(folder, [&](const std::filesystem::directory_entry& entry) {
+    each_entry(folder, [&](const std::filesystem::directory_entry& entry) {
         if (parse_path(entry.path().filename().string()) && !entry.is_symlink(error)) remove_parts(entry.path());
     });
 }
