@@ -21,6 +21,8 @@ using cuda_kernels::kMatmulWarps;
 
 constexpr std::array kTiles = {2, 4, 8};
 constexpr std::array kColumnTiles = {8, 16};
+// Rows of f16 and bf16 where tiles have tensor cores. There are no kernels for more.
+constexpr int64_t kMaximumOfHalves = kTiles[1];
 static_assert(kTiles.back() == cuda_kernels::kMaximumTile);
 
 bool is_float(tsr_type type) noexcept {
@@ -100,18 +102,14 @@ int64_t few_rows_bytes(tsr_type weight, int64_t k, int64_t rows, uint32_t image_
     return rows * static_cast<int64_t>(activation_bytes(weight, k, image_capability));
 }
 
-int64_t few_rows_at_once(tsr_type weight, uint32_t image_capability) noexcept {
-    return by_tensor_cores(weight, image_capability) ? kColumnTiles.back() : kTiles.back();
-}
-
 int64_t few_rows_limit(tsr_type weight, int64_t n, uint32_t processors, uint32_t image_capability) noexcept {
-    const int64_t at_once = few_rows_at_once(weight, image_capability);
-    // Of f16 and bf16 tiles have tensor cores.
-    if (!by_tensor_cores(weight, image_capability))
-        return image_capability >= kTensorCores && weight != TSR_TYPE_F32 ? at_once / 2 : at_once;
+    if (!by_tensor_cores(weight, image_capability)) {
+        const bool half = weight == TSR_TYPE_F16 || weight == TSR_TYPE_BF16;
+        return half && image_capability >= kTensorCores ? kMaximumOfHalves : kTiles.back();
+    }
     // A tile takes as long for 64 rows as for one. Where weights are small, there is none for each multiprocessor.
     constexpr int64_t kOutputs = 128;  // of a tile
-    return (n + kOutputs - 1) / kOutputs < int64_t{processors} ? 4 * at_once : 2 * at_once;
+    return ((n + kOutputs - 1) / kOutputs < int64_t{processors} ? 4 : 2) * kColumnTiles.back();
 }
 
 uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept {
@@ -241,7 +239,7 @@ FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& b
                                  ("matmul_" + name + "_rows" + std::to_string(kColumnTiles[t])).c_str());
         return;
     }
-    for (size_t t = 0; t < kTiles.size(); ++t)
+    for (size_t t = 0; t < kTiles.size() && static_cast<uint32_t>(kTiles[t]) <= limit_; ++t)
         products_[t].emplace(device, module, ("matmul_" + name + "_tile" + std::to_string(kTiles[t])).c_str());
 }
 

@@ -41,8 +41,6 @@ Order order_of(tsr_type weight, uint32_t rows, uint32_t image_capability) noexce
 // Bytes of activations of `rows` rows in that order, which one launch reads; 0: products with this type read x itself.
 int64_t few_rows_bytes(tsr_type weight, int64_t k, int64_t rows, uint32_t image_capability) noexcept;
 
-// Rows up to which a launch of these kernels reads the weight once.
-int64_t few_rows_at_once(tsr_type weight, uint32_t image_capability) noexcept;
 // Rows up to which they are faster than tiles, with a weight of `n` rows on a card of so many multiprocessors.
 int64_t few_rows_limit(tsr_type weight, int64_t n, uint32_t processors, uint32_t image_capability) noexcept;
 

@@ -158,12 +158,16 @@ using namespace tessera::cuda_kernels;
     TESSERA_MATMUL(name, type, 1)        \
     TESSERA_MATMUL(name, type, 2)        \
     TESSERA_MATMUL(name, type, 4)        \
-    TESSERA_MATMUL(name, type, 8)        \
     SIMT_KERNEL(32 * kMatmulWarps, 4) matmul_id_##name(MatmulId m) { multiply_by_id<type>(m); }
 
 TESSERA_MATMUL_TILES(f32, F32)
 TESSERA_MATMUL_TILES(f16, F16)
 TESSERA_MATMUL_TILES(bf16, Bf16)
+TESSERA_MATMUL(f32, F32, 8)
+#if SIMT_ARCH < 800  // else in tiles, which have tensor cores
+TESSERA_MATMUL(f16, F16, 8)
+TESSERA_MATMUL(bf16, Bf16, 8)
+#endif
 
 TESSERA_COLUMNS_OF(f32, F32)
 TESSERA_COLUMNS_OF(f16, F16)
