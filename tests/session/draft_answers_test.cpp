@@ -22,11 +22,6 @@
 namespace tessera::session {
 namespace {
 
-struct Asked {
-    std::vector<Token> prompt;
-    std::function<void(Request&)> change = [](Request&) {};
-};
-
 struct Found {
     Answer answer;
     std::string text;

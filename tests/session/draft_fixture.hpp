@@ -1,17 +1,22 @@
-// Sources of drafts that know what comes, and what answers are without them.
+// What tests of drafts ask for, and a source of drafts that knows what comes.
 #pragma once
 
 #include "core/session/drafts/draft_source.hpp"
 #include "core/session/generate.hpp"
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <random>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace tessera::session {
+
+struct Asked {
+    std::vector<Token> prompt;
+    std::function<void(Request&)> change = [](Request&) {};
+};
 
 // Foresees what it was told of texts that begin so; a token each is right with the probability `share`.
 class ToldDrafts final : public DraftSource {

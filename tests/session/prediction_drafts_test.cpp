@@ -7,6 +7,7 @@
 #include "core/text/vocabulary_from_gguf.hpp"
 #include "tests/goldens/golden_models.hpp"
 #include "tests/model/edited_model.hpp"
+#include "tests/session/draft_fixture.hpp"
 #include "tests/support.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -54,11 +55,6 @@ std::filesystem::path predictable(const char* name, const std::filesystem::path&
     }
     return model.write(to);
 }
-
-struct Asked {
-    std::vector<Token> prompt;
-    std::function<void(Request&)> change = [](Request&) {};
-};
 
 // Even tokens alone.
 class EvenTokens final : public TokenConstraint {

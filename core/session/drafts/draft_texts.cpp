@@ -19,17 +19,18 @@ uint8_t kind_of_probability(double probability) noexcept {
     return kMatchKinds + static_cast<uint8_t>(std::ranges::upper_bound(kFrom, probability) - kFrom);
 }
 
-std::optional<DraftToken> likely_token(std::span<const float> logits, double least) {
+bool extend(DraftWish& wish, std::span<const float> logits, double least) {
     const auto best = std::ranges::max_element(logits);
     const float largest = *best;
-    if (!std::isfinite(largest)) return std::nullopt;
+    if (!std::isfinite(largest)) return false;
     double sum = 0;
     for (const float logit : logits) {
         if (logit > largest - kFarBelow) sum += std::exp(logit - largest);
     }
     const double probability = 1 / sum;
-    if (probability < least) return std::nullopt;
-    return DraftToken{static_cast<Token>(best - logits.begin()), kind_of_probability(probability)};
+    if (probability < least) return false;
+    wish.draft.push_back({static_cast<Token>(best - logits.begin()), kind_of_probability(probability)});
+    return wish.draft.size() < wish.most;
 }
 
 size_t same_beginning(std::span<const Token> a, std::span<const Token> b) {

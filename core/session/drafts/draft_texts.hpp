@@ -12,9 +12,9 @@
 
 namespace tessera::session {
 
-// The most likely token, with the kind of its probability. None: it is less likely than `least`, or the logits are not
-// finite.
-std::optional<DraftToken> likely_token(std::span<const float> logits, double least);
+// Adds the most likely token to the draft, with the kind of its probability, unless it is less likely than `least` or
+// the logits are not finite. False: the draft has ended.
+bool extend(DraftWish& wish, std::span<const float> logits, double least);
 // Of a token to which a model gives this probability.
 uint8_t kind_of_probability(double probability) noexcept;
 

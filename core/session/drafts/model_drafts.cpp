@@ -74,14 +74,6 @@ DraftText* ModelDrafts::text_of(const DraftWish& wish) {
     }
 }
 
-// Whether the draft goes on.
-bool ModelDrafts::take_token(const Part& part, std::span<const float> logits) const {
-    const auto token = likely_token(logits.first(vocabulary_), least_);
-    if (!token) return false;
-    part.wish->draft.push_back(*token);
-    return part.wish->draft.size() < part.wish->most;
-}
-
 void ModelDrafts::propose(std::span<DraftWish> wishes) {
     texts_.begin_call();
     uint32_t rows = engine_->max_rows();
@@ -114,7 +106,7 @@ void ModelDrafts::propose(std::span<DraftWish> wishes) {
         size_t output = 0;
         std::vector<Part> more;
         for (const Part& part : parts) {
-            if (part.last && take_token(part, logits[output++])) more.push_back(part);
+            if (part.last && extend(*part.wish, logits[output++].first(vocabulary_), least_)) more.push_back(part);
         }
         // All that are read are there before any of them is read.
         next.clear();

@@ -51,7 +51,6 @@ class ModelDrafts final : public DraftSource {
     DraftText* text_of(const DraftWish& wish);
     DraftText* new_text(const DraftWish& wish);
     bool shorten(DraftText& text, size_t tokens);
-    bool take_token(const Part& part, std::span<const float> logits) const;
 
     const std::unique_ptr<Engine> engine_;
     DraftTexts texts_;

@@ -192,12 +192,9 @@ void PredictionDrafts::draft(std::vector<Part> parts) {
                 computed_pairs_ += part.pairs;
                 drafted.push_back(part.text);
             }
-            const auto token = likely_token(logits[i].first(vocabulary_), least_);
-            if (!token) continue;
-            part.wish->draft.push_back(*token);
-            if (part.wish->draft.size() == part.wish->most) continue;
+            if (!extend(*part.wish, logits[i].first(vocabulary_), least_)) continue;
             const auto state = layer_->states(i);
-            more.push_back({part.wish, part.text, {token->token}, {state.begin(), state.end()}, 0});
+            more.push_back({part.wish, part.text, {part.wish->draft.back().token}, {state.begin(), state.end()}, 0});
         }
         parts = std::move(more);
     }
