@@ -58,6 +58,10 @@ class PageWriterTest : public testing::Test {
         }
         return paths;
     }
+    static void wait_until_written(PageWriter& writer) {
+        while (!writer.wait_until_written(100ms)) {
+        }
+    }
     static void wait_until_begun(const DoorStore& store) {
         while (store.begun == 0) std::this_thread::yield();
     }
@@ -84,8 +88,7 @@ TEST_F(PageWriterTest, WritesInOrder) {
             last = parent = next.path;
             writer.push(std::move(next));
         }
-        while (!writer.wait_until_written(100ms)) {
-        }
+        wait_until_written(writer);
         EXPECT_EQ(writer.waiting(), 0u);
     }
     EXPECT_EQ(store->status().written_pages, 20u);
@@ -122,8 +125,7 @@ TEST_F(PageWriterTest, WhatIsGivenAfterItWasForgottenIsWritten) {
     forgotten.get();
     while (store->begun < 2) std::this_thread::yield();
     store->door.set_value();
-    while (!writer.wait_until_written(100ms)) {
-    }
+    wait_until_written(writer);
     EXPECT_TRUE(store->has(paths[0], 0));
     EXPECT_EQ(files(), 1u);
 }
@@ -134,8 +136,7 @@ TEST_F(PageWriterTest, PagesThatOthersFollowStay) {
     const auto one = push_text(writer, store->root(""), 3);
     const auto other = push_text(writer, one.back(), 1, 100);  // follows the first
     writer.forget(one).get();
-    while (!writer.wait_until_written(100ms)) {
-    }
+    wait_until_written(writer);
     EXPECT_FALSE(store->has(one[0], 0));
     EXPECT_FALSE(store->has(one[1], 0));
     EXPECT_TRUE(store->has(one[2], 0));
@@ -147,8 +148,7 @@ TEST_F(PageWriterTest, AFileThatCannotBeRemovedIsSaid) {
     const auto store = open<PageStore>();
     PageWriter writer(store, 1 << 20);
     const auto paths = push_text(writer, store->root(""), 2);
-    while (!writer.wait_until_written(100ms)) {
-    }
+    wait_until_written(writer);
     // A folder in the place of the last page.
     for (const auto& entry : std::filesystem::recursive_directory_iterator(temporary_.path())) {
         if (!entry.path().filename().string().starts_with(path_text(paths[0]))) continue;
@@ -167,8 +167,7 @@ TEST_F(PageWriterTest, AFileThatCannotBeRemovedIsSaid) {
         EXPECT_THAT(error.what(), HasSubstr("cannot remove this file"));
     }
     EXPECT_EQ(files(), 1u) << "what can be removed is";
-    while (!writer.wait_until_written(100ms)) {
-    }
+    wait_until_written(writer);
     EXPECT_THAT(log.text(), HasSubstr("a page of the cache is not removed"));
 }
 

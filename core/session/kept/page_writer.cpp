@@ -20,14 +20,13 @@ constexpr std::chrono::seconds kEnd(2);
 }  // namespace
 
 struct PageWriter::State {
-    // One of these: a page to be written, files to be removed, or times to be kept.
+    enum class Work { kWrite, kRemove, kKeepTimes };
     struct Job {
-        Page page;
-        bool writes = false, keeps_times = false;
-        bool removes() const { return !writes && !keeps_times; }
-        std::vector<PathId> paths;       // to be forgotten, should one have been written meanwhile
-        std::vector<std::string> files;  // to be removed
-        std::promise<void> done;
+        Work work;
+        Page page{};                       // to be written
+        std::vector<PathId> paths{};       // to be forgotten, should one have been written meanwhile
+        std::vector<std::string> files{};  // to be removed
+        std::promise<void> done{};
     };
 
     State(std::shared_ptr<PageStore> kept, uint64_t bytes) : store(std::move(kept)), held_bytes(bytes) {}
@@ -93,9 +92,7 @@ std::vector<std::byte> PageWriter::buffer() {
 void PageWriter::push(Page page) {
     const std::scoped_lock lock(state_->mutex);
     const uint64_t bytes = page.bytes.size();
-    State::Job& job = state_->jobs.emplace_back();
-    job.page = std::move(page);
-    job.writes = true;
+    state_->jobs.push_back({State::Work::kWrite, std::move(page)});
     state_->waiting_bytes += bytes;
     ++state_->waiting_pages;
     state_->given.notify_one();
@@ -105,17 +102,17 @@ std::shared_future<void> PageWriter::forget(std::vector<PathId> paths) {
     const std::scoped_lock lock(state_->mutex);
     std::list<State::Job>& jobs = state_->jobs;
     const auto behind_first = [&] { return jobs.empty() ? jobs.end() : std::next(jobs.begin()); };
-    State::Job job;
+    State::Job job{State::Work::kRemove};
     for (const PathId& path : paths) {
         // The pages of the text that follow this one are no longer there, but for one that is being written.
         const bool followed = std::ranges::any_of(jobs, [&](const State::Job& other) {
-            return other.writes && other.page.parent == path &&
+            return other.work == State::Work::kWrite && other.page.parent == path &&
                    std::ranges::find(job.paths, other.page.path) == job.paths.end();
         });
         if (followed || !state_->store->forget(path, job.files)) break;
         job.paths.push_back(path);
         for (auto at = behind_first(); at != jobs.end();) {
-            const bool is_it = at->writes && at->page.path == path;
+            const bool is_it = at->work == State::Work::kWrite && at->page.path == path;
             if (is_it) state_->give_back(at->page.bytes);
             at = is_it ? jobs.erase(at) : std::next(at);
         }
@@ -129,7 +126,7 @@ std::shared_future<void> PageWriter::forget(std::vector<PathId> paths) {
 
 void PageWriter::keep_times() {
     const std::scoped_lock lock(state_->mutex);
-    state_->jobs.emplace_back().keeps_times = true;
+    state_->jobs.push_back({State::Work::kKeepTimes});
     state_->given.notify_one();
 }
 
@@ -149,11 +146,11 @@ uint64_t PageWriter::waiting() const {
 }
 
 void PageWriter::State::work(Job& job) {
-    if (job.writes) {
+    if (job.work == Work::kWrite) {
         // What has been refused once takes no time again; the store says when it is worth a try.
         const Page& page = job.page;
         if (!store->waits()) store->write(page.parent, page.tokens, page.group, page.bytes);
-    } else if (job.keeps_times) {
+    } else if (job.work == Work::kKeepTimes) {
         store->keep_times([&] { return !stopping; });
     } else {
         try {
@@ -176,16 +173,17 @@ void PageWriter::run(State& state) {
         if (state.jobs.empty()) break;
         State::Job& job = state.jobs.front();  // stays where it is while others are added
         // What was to be forgotten must not be there at the next start.
-        if (!state.stopping || job.removes()) {
+        const bool removes = job.work == State::Work::kRemove;
+        if (!state.stopping || removes) {
             lock.unlock();
             try {
                 state.work(job);
             } catch (const std::exception& error) {
-                log().warn("a page of the cache is not {}: {}", job.removes() ? "removed" : "kept", error.what());
+                log().warn("a page of the cache is not {}: {}", removes ? "removed" : "kept", error.what());
             }
             lock.lock();
         }
-        if (job.writes) state.give_back(job.page.bytes);
+        if (job.work == State::Work::kWrite) state.give_back(job.page.bytes);
         state.jobs.pop_front();
         state.written.notify_all();
     }
