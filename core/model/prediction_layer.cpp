@@ -50,6 +50,8 @@ ModelDescription describe_prediction_layer(ModelDescription model, const ModelFi
 std::vector<std::string> check_prediction_tensors(const ModelDescription& layer, const ModelFile& file, bool allowed) {
     const std::string prefix = in_layer(layer.first_layer, "");
     std::vector<std::string> notes;
+    if (file.has_tensor(in_layer(layer.first_layer + 1, "nextn.eh_proj.weight")))
+        notes.push_back("of the layers that predict further tokens the first is used alone");
     for (const gguf::TensorEntry& tensor : file.file().tensors()) {
         const std::string_view name = tensor.name;
         // Attention is dense, as in the other layers.

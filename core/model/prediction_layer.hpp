@@ -13,8 +13,8 @@ namespace tessera {
 // TSR_NOT_FOUND where the file has no such layer, TSR_UNSUPPORTED where it is not known of the architecture.
 ModelDescription describe_prediction_layer(ModelDescription model, const ModelFile& file);
 
-// When its graph has been built: a note on tensors of the layer that the graph does without, none where there are
-// none. Throws Error(TSR_UNSUPPORTED) for them unless they are allowed.
+// When its graph has been built: notes on further such layers, and on tensors of the layer that the graph does without.
+// Throws Error(TSR_UNSUPPORTED) for these unless they are allowed.
 std::vector<std::string> check_prediction_tensors(const ModelDescription& layer, const ModelFile& file, bool allowed);
 
 }  // namespace tessera

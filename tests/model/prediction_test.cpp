@@ -3,7 +3,9 @@
 #include "core/base/error.hpp"
 #include "tests/goldens/golden.hpp"
 #include "tests/goldens/golden_models.hpp"
+#include "tests/model/edited_model.hpp"
 #include "tests/run/simulated_rig.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +18,10 @@
 namespace tessera {
 namespace {
 
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 constexpr uint32_t kRows = 64;
 // As record_predictions.py has it.
@@ -190,6 +195,32 @@ TEST(PredictionLayers, WhatIsNotThereIsNamed) {
     EXPECT_THAT(refusal(test::golden_model("llama-plain")),
                 HasSubstr("the file has no layer that predicts further tokens: there are no tensors blk.N.nextn.*"));
     EXPECT_THAT(refusal(test::golden_model("glm4moe-air")), HasSubstr("no layer that predicts further tokens"));
+}
+
+TEST(PredictionLayers, WhatIsNotUsedIsSaid) {
+    const test::TemporaryFolder folder;
+    test::EditedModel model(test::golden_model("glm4moe"));
+    const auto notes = [&](bool allow_unused) {
+        EngineOptions options = options_of_layer(64);
+        options.allow_unused = allow_unused;
+        const auto path = model.write(folder.path() / "model.gguf");
+        const Hardware hardware = Hardware::detect();
+        const Registry registry = Registry::load(test::plugins_up_to("reference"), hardware);
+        return plan_model(gguf::GgufFile::open(path), registry, hardware, options).file_notes;
+    };
+    EXPECT_THAT(notes(false), IsEmpty());
+    const auto of_layer = model.tensors;
+    for (auto tensor : of_layer) {
+        if (!tensor.name.starts_with("blk.2.")) continue;
+        tensor.name.replace(0, 6, "blk.3.");
+        model.tensors.push_back(std::move(tensor));
+    }
+    model.set("glm4moe.block_count", uint32_t{4});
+    model.set("glm4moe.nextn_predict_layers", uint32_t{2});
+    EXPECT_THAT(notes(false), ElementsAre("of the layers that predict further tokens the first is used alone"));
+    model.tensors.push_back({"blk.2.nextn.other.weight", TSR_TYPE_F32, {4}, std::vector<std::byte>(16)});
+    EXPECT_THROW(notes(false), Error);
+    EXPECT_THAT(notes(true), Contains(HasSubstr("blk.2.nextn.other.weight")));
 }
 
 TEST(PredictionLayers, StatesAreNeeded) {
