@@ -16,6 +16,9 @@
 namespace tessera::server {
 namespace {
 
+// What begins otherwise another server has encrypted.
+constexpr std::string_view kReturnedReasoning = "tessera-reasoning:";
+
 // Calls of the tools, as the model's format has them.
 void hold_to_calls(session::Request& request, const AskedCalls& asked, const text::ReplySyntax& reply,
                    const ModelText& model) {
@@ -112,6 +115,14 @@ text::ChatTool read_own_tool(const boost::json::object& object, const std::strin
     if (read_more) read_more(fields);
     fields.check_read();
     return tool;
+}
+
+std::string reasoning_to_return(std::string_view reasoning) {
+    return std::string(kReturnedReasoning) += reasoning;
+}
+
+std::string_view returned_reasoning(std::string_view told) noexcept {
+    return told.starts_with(kReturnedReasoning) ? told.substr(kReturnedReasoning.size()) : std::string_view();
 }
 
 void append_line(std::string& to, std::string_view text) {

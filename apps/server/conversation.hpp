@@ -46,8 +46,10 @@ struct ToolChoice {
     bool parallel = true;                 // several in one answer
 };
 
-// Reasoning that a client sends back as it was told begins so; what begins otherwise another server has encrypted.
-inline constexpr std::string_view kReturnedReasoning = "tessera-reasoning:";
+// Reasoning as a client is told it to send it back, where its API has encrypted texts for that.
+std::string reasoning_to_return(std::string_view reasoning);
+// What was told so; nothing of what another server has encrypted.
+std::string_view returned_reasoning(std::string_view told) noexcept;
 
 // A tool of a group: the model reads and writes one name.
 struct GroupedName {

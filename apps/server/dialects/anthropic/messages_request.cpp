@@ -156,9 +156,7 @@ void read_assistant(const Fields& fields, std::vector<text::ChatMessage>& messag
                 thinking.text("type");
                 const std::string_view given = thinking.text("thinking").value_or(""),
                                        signature = thinking.text("signature").value_or("");
-                if (given.empty() && signature.starts_with(kReturnedReasoning))
-                    message.reasoning += signature.substr(kReturnedReasoning.size());
-                message.reasoning += given;
+                message.reasoning += given.empty() ? returned_reasoning(signature) : given;
                 thinking.check_read();
             } else if (type == "redacted_thinking") {
                 const Fields redacted(block, redacted_thinking_table(), path);

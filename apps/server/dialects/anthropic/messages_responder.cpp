@@ -36,7 +36,7 @@ void MessagesResponder::write_usage(text::JsonWriter& json) const {
 }
 
 std::string MessagesResponder::signature(const std::string& reasoning) const {
-    return chat().hides_reasoning ? std::string(kReturnedReasoning) + reasoning : std::string();
+    return chat().hides_reasoning ? reasoning_to_return(reasoning) : std::string();
 }
 
 void MessagesResponder::send_opening() {

@@ -134,8 +134,7 @@ class Messages {
         item.text("type");
         std::string reasoning = texts_of(item, "content", reasoning_part_table(), {"reasoning_text", "text"});
         const std::string_view returned = item.text("encrypted_content").value_or("");
-        if (reasoning.empty() && returned.starts_with(kReturnedReasoning))
-            reasoning = returned.substr(kReturnedReasoning.size());
+        if (reasoning.empty()) reasoning = returned_reasoning(returned);
         item.check_read();
         if (!reasoning.empty()) append_line(assistant().reasoning, reasoning);
     }

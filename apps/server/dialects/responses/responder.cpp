@@ -101,7 +101,7 @@ void ResponsesResponder::write_item(text::JsonWriter& json, const Item& item, st
     if (item.kind == text::ReplyKind::kReasoning) {
         json.member("type", "reasoning").key("summary").begin_list().end_list().key("encrypted_content");
         if (chat().returns_reasoning && !begun)
-            json.value(std::string(kReturnedReasoning) + item.text);
+            json.value(reasoning_to_return(item.text));
         else
             json.null();
     } else {
