@@ -162,6 +162,16 @@ constexpr FieldRow kPromptRows[] = {
     {"suffix", kRefused, "use /infill"},
 };
 
+// Of vectors of texts.
+constexpr FieldRow kVectorRows[] = {
+    {"input", kHonoured, "a text, a list of tokens, or a list of such, 2048 at most"},
+    {"encoding_format", kHonoured, "float, or base64: little-endian 32-bit floats"},
+    {"pooling", kHonoured, "mean or last: of the hidden states of all tokens, or that of the last"},
+    {"dimensions", kRefused, "vectors are as long as the model's states; cut and normalise them where they are used",
+     "[]"},
+    {"model", kHarmless, "the one model answers, whatever it is called"},
+};
+
 constexpr FieldRow kPromptObject[] = {
     {"prompt_string", kHonoured, "a text"},
     {"multimodal_data", kRefused, kTextAlone},
@@ -227,6 +237,10 @@ std::span<const FieldRow> sampling_rows() {
 
 std::span<const FieldRow> prompt_rows() {
     return kPromptRows;
+}
+
+std::span<const FieldRow> vector_rows() {
+    return kVectorRows;
 }
 
 const FieldTable& prompt_object_table() {

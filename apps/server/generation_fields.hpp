@@ -14,7 +14,6 @@ namespace tessera::server {
 // What the tables of several APIs say.
 inline constexpr std::string_view kBookkeeping = "the sender's own bookkeeping";
 inline constexpr std::string_view kTextAlone = "this version reads and makes text alone";
-inline constexpr std::string_view kPooling = "mean or last: of the hidden states of all tokens, or that of the last";
 
 // Of every request that generates text.
 std::span<const FieldRow> generation_rows();
@@ -22,6 +21,8 @@ std::span<const FieldRow> generation_rows();
 std::span<const FieldRow> sampling_rows();
 // Of a text that is to be continued.
 std::span<const FieldRow> prompt_rows();
+// Of a request for vectors of texts.
+std::span<const FieldRow> vector_rows();
 // These rows where no text is generated: none of them has an effect.
 std::vector<FieldRow> without_effect(std::initializer_list<std::span<const FieldRow>> parts);
 

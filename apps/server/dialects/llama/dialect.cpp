@@ -40,15 +40,9 @@ constexpr FieldRow kLlamaInputExtra[] = {
 };
 
 constexpr FieldRow kLlamaEmbedding[] = {
-    {"content", kHonoured, "a text, a list of tokens, or a list of such, 2048 at most"},
-    {"input", kHonoured, "as content"},
+    {"content", kHonoured, "as input"},
     {"embd_normalize", kHonoured,
      "2: to length 1 (the default); 1 and above 2: by that norm; 0: to 32760 at most; -1: as they are"},
-    {"encoding_format", kHonoured, "float, or base64: little-endian 32-bit floats"},
-    {"pooling", kHonoured, kPooling},
-    {"dimensions", kRefused, "vectors are as long as the model's states; cut and normalise them where they are used",
-     "[]"},
-    {"model", kHarmless, "the one model answers, whatever it is called"},
 };
 
 constexpr FieldRow kLlamaTokenize[] = {
@@ -95,7 +89,7 @@ const FieldTable& input_extra_table() {
 }
 
 const FieldTable& embedding_table() {
-    static const FieldTable table("/embedding", {kLlamaEmbedding});
+    static const FieldTable table("/embedding", {vector_rows(), kLlamaEmbedding});
     return table;
 }
 

@@ -17,9 +17,8 @@ constexpr FieldRow kBoth[] = {
     {"think", kHonoured, "true, false, low, medium or high: whether the model thinks before it answers"},
     {"model", kHarmless, "the one model answers, whatever it is called"},
     {"keep_alive", kHonoured,
-     "the model stays loaded, whatever it says; 0, of a request without a prompt or messages: the answer is \"unload\" "
-     "in "
-     "place of \"load\""},
+     "the model stays loaded, whatever it says; 0, of a request without a prompt or messages: the answer is "
+     "\"unload\" in place of \"load\""},
     {"truncate", kHarmless, "a prompt that is too long is refused, never cut"},
     {"shift", kHarmless, "a full context ends the answer; it is never shifted"},
     {"logprobs", kRefused, "use /v1/chat/completions"},

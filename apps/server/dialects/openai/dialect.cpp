@@ -17,13 +17,7 @@ constexpr FieldRow kOpenAiCompletion[] = {
 };
 
 constexpr FieldRow kOpenAiEmbeddings[] = {
-    {"input", kHonoured, "a text, a list of tokens, or a list of such, 2048 at most"},
-    {"encoding_format", kHonoured, "float, or base64: little-endian 32-bit floats"},
-    {"pooling", kHonoured, kPooling},
-    {"dimensions", kRefused, "vectors are as long as the model's states; cut and normalise them where they are used",
-     "[]"},
     {"truncate_prompt_tokens", kRefused, "prompts are never cut", "[-1]"},
-    {"model", kHarmless, "the one model answers, whatever it is called"},
     {"user", kHarmless, kBookkeeping},
     {"input_type", kHarmless, "a model that wants an instruction before a text is given it as a part of the text"},
 };
@@ -59,7 +53,7 @@ const FieldTable& completion_table() {
 }
 
 const FieldTable& embeddings_table() {
-    static const FieldTable table("/v1/embeddings", {kOpenAiEmbeddings});
+    static const FieldTable table("/v1/embeddings", {vector_rows(), kOpenAiEmbeddings});
     return table;
 }
 
