@@ -89,7 +89,7 @@ class Peer:
 
     def __init__(self, args):
         self.args, self.bin = args, args.peer
-        self.version = finished([str(self.bin / "llama-cli"), "--version"]).find(r"version: (.+)").group(1)
+        self.version = finished([str(self.bin / "llama-sweep-bench"), "--version"]).find(r"version: (.+)").group(1)
         self.common = common_flags(args, args.peer_flags)
 
     def sweep(self, cache):
@@ -228,7 +228,7 @@ def parse():
     words = lambda text: text.split(",")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("--peer", type=pathlib.Path, required=True, help="folder with llama-sweep-bench and llama-cli")
+    parser.add_argument("--peer", type=pathlib.Path, required=True, help="folder with llama-sweep-bench and, for all but speed, llama-cli")
     parser.add_argument("--ours", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "build/release/bin")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--depths", type=numbers, default=[0, 4096], help=f"multiples of {STEP}")
