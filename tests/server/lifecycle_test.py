@@ -12,7 +12,7 @@ import time
 import unittest
 
 import running_server
-from running_server import CHAT, LIMIT, RunningServer, chat, wait_for
+from running_server import CHAT, LIMIT, LONG_ANSWERS, RunningServer, chat, wait_for
 
 LONG = dict(max_tokens=300, ignore_eos=True)
 
@@ -73,7 +73,7 @@ class Lifecycle(unittest.TestCase):
             self.assertEqual(server.process.wait(LIMIT), 0)
 
     def test_a_client_that_sent_more_before_it_went(self):
-        with RunningServer() as server:
+        with RunningServer(*LONG_ANSWERS) as server:
             for more in (b"\r\n", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"):
                 cancelled = server.metric("requests_cancelled_total")
                 connection = self.send(server, max_tokens=100000, stream=False)
@@ -96,7 +96,7 @@ class Lifecycle(unittest.TestCase):
             self.assertEqual(received.count(b"HTTP/1.1 200 "), 3)
 
     def test_no_new_requests_while_stopping(self):
-        with RunningServer() as server:
+        with RunningServer(*LONG_ANSWERS) as server:
             connection, _ = self.stream(server, max_tokens=100000)
             server.process.send_signal(signal.SIGTERM)
             while server.request("GET", "/health")[0] == 200:

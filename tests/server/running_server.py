@@ -15,6 +15,8 @@ import unittest
 
 PROGRAM = None
 LIMIT = 300  # seconds for what takes moments: no machine is so slow
+# Flags of a server whose answers of max_tokens=100000 take half a minute and more; those of the bundled model's own context take less than a second.
+LONG_ANSWERS = ("-c", "60000", "--request-context", "60000")
 
 
 def wait_for(test, what):
