@@ -699,8 +699,11 @@ void Generator::make_drafts(std::span<const Slice> slices) {
     }
     const size_t left = std::min(engine_.max_rows() - std::min<size_t>(rows, engine_.max_rows()),
                                  engine_.max_outputs() - std::min<size_t>(outputs, engine_.max_outputs()));
+    const double token_seconds =
+        counters_.prompt_seconds / static_cast<double>(std::max<uint64_t>(counters_.prompt_tokens, 1));
     if (!tasks.empty() && left > 0)
-        drafting_.make(tasks, static_cast<uint32_t>(generation), static_cast<uint32_t>(left), rows > generation);
+        drafting_.make(
+            tasks, {static_cast<uint32_t>(generation), static_cast<uint32_t>(left), rows > generation, token_seconds});
 }
 
 // A draft takes no page that is not free: what is left of its token's page is enough for the next steps.

@@ -57,7 +57,7 @@ struct Task {
     uint32_t scored = 1;  // tokens of the prompt whose probabilities are known; the first has none
 
     DraftAcceptance acceptance{DraftControl::kMemory};
-    uint32_t draft_reads = 0;  // calls in which a costly source reads the text; 0: it may begin to
+    bool drafts_begun = false;  // they have been asked for, or could have been
 
     // Of the current step.
     std::vector<DraftToken> foreseen;  // behind `tokens`, by a source of drafts

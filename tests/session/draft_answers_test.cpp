@@ -382,6 +382,52 @@ TEST_F(ModelDraftsTest, AreWhatTheModelItselfSays) {
     EXPECT_LT(counters.drafted_tokens, 40u);
 }
 
+// Reads parts of texts, and the whole now and then.
+class Parts final : public DraftSource {
+  public:
+    explicit Parts(std::shared_ptr<ModelDrafts> model) : model_(std::move(model)) {}
+
+    void propose(std::span<DraftWish> wishes) override {
+        for (DraftWish& wish : wishes) {
+            wish.may_read = ++asked_ % 11 == 0 ? UINT32_MAX : 16;
+            const DraftUnread unread = model_->unread(wish);
+            gaps += wish.may_read < unread.whole ? 1 : 0;
+        }
+        model_->propose(wishes);
+    }
+    void forget(RequestId id) noexcept override { model_->forget(id); }
+    bool is_costly() const noexcept override { return true; }
+
+    uint32_t gaps = 0;
+
+  private:
+    std::shared_ptr<ModelDrafts> model_;
+    uint32_t asked_ = 0;
+};
+
+TEST_F(ModelDraftsTest, OfPartsOfTextsChangeNoText) {
+    std::vector<Asked> asked = questions();
+    const std::vector<Token> before = question("Repeat: box key tree box key tree key key box box tree.").prompt;
+    for (size_t i = 0; i < asked.size(); ++i) {
+        asked[i].prompt.insert(asked[i].prompt.begin(), before.begin(), before.end());
+        if (i % 2 == 0) continue;
+        asked[i].change = [i](Request& r) {
+            r.sampling.temperature = 1;
+            r.sampling.seed = i;
+        };
+    }
+    const std::vector<Found> wanted = ask(with(nullptr), asked);
+    for (const uint32_t context : {1024u, 256u}) {
+        load_draft(true, context);
+        GeneratorCounters counters;
+        const auto parts = std::make_shared<Parts>(drafts_);
+        expect_same(ask(with(parts), asked, &counters), wanted, "parts");
+        EXPECT_GT(parts->gaps, 10u);
+        EXPECT_GT(counters.accepted_tokens, 10u);
+        EXPECT_LT(counters.accepted_tokens, counters.drafted_tokens);
+    }
+}
+
 // Wherever the text of one request is the beginning of another's, which it goes on from.
 TEST(ModelDraftsOfWindows, ShareBeginningsOfAnyLength) {
     EngineOptions options;

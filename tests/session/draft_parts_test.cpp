@@ -252,23 +252,6 @@ TEST(DraftControl, ShortAnswersLoseLittleWhateverWasBefore) {
     }
 }
 
-TEST(DraftControl, WhatWasReadIsGainedBeforeMoreIsRead) {
-    DraftControl control({1, 1.02, 1.04, 1.06});
-    control.finished(1, 0, 0, 1);
-    EXPECT_TRUE(control.may_read());
-    control.read(5);
-    control.finished(1, 0, 0, 1);
-    EXPECT_FALSE(control.may_read());
-    for (int i = 0; i < 4; ++i) control.finished(1, 2, 2, 1.04);
-    EXPECT_TRUE(control.may_read());
-    // Without a gain a hundredth of the time goes to it.
-    control.read(0.5);
-    for (int i = 0; i < 45; ++i) control.finished(1, 0, 0, 1);
-    EXPECT_FALSE(control.may_read());
-    for (int i = 0; i < 10; ++i) control.finished(1, 0, 0, 1);
-    EXPECT_TRUE(control.may_read());
-}
-
 TEST(DraftControl, SharesRowsAmongRequestsByProbability) {
     DraftControl control({1, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07, 1.08, 1.09});
     for (int i = 0; i < 40; ++i) control.finished(2, 0, 0, 1.02);

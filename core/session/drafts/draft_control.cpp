@@ -51,12 +51,22 @@ double DraftAcceptance::share_of_models(double prior, double weight) const noexc
     return accepted / tried;
 }
 
-bool DraftAcceptance::any_of_models() const noexcept {
-    return std::any_of(tried_.begin() + kMatchKinds, tried_.end(), [](double tried) { return tried > 0; });
-}
-
 double DraftAcceptance::certain_share() const noexcept {
     return std::reduce(accepted_.begin(), accepted_.end()) / (std::reduce(tried_.begin(), tried_.end()) + 2);
+}
+
+void DraftAcceptance::earn(double seconds) noexcept {
+    credit_ += seconds;
+    gained_ = std::max(0.0, gained_ + seconds);
+}
+
+void DraftAcceptance::spend_gained(double seconds) noexcept {
+    gained_ = std::max(0.0, gained_ - seconds);
+}
+
+void DraftAcceptance::allow(double drafts, double reading) noexcept {
+    credit_ += drafts;
+    reading_ += reading;
 }
 
 DraftStepTimes::DraftStepTimes(std::vector<double> predicted)
@@ -137,7 +147,7 @@ void DraftControl::choose(std::span<DraftChoice> choices, uint32_t others, uint3
     for (size_t i = 0; i < choices.size(); ++i) {
         DraftChoice& choice = choices[i];
         choice.chosen = 0;
-        if (!busy) choice.own->earn(kShare * token_seconds_);
+        if (!busy) choice.own->allow(kShare * token_seconds_, kReadingShare * token_seconds_);
         double all = 1;
         for (size_t j = 0; j < std::min<size_t>(choice.tokens.size(), choice.most); ++j) {
             all *= probability(*choice.own, choice.tokens[j].kind);
@@ -218,6 +228,46 @@ uint32_t DraftControl::worth_asking(const DraftAcceptance& own, uint32_t others,
     return 1;
 }
 
+double DraftControl::reading_seconds(uint32_t tokens) const noexcept {
+    return tokens * (reading_ > 0 ? reading_ : kFirstReading * times_.seconds(1));
+}
+
+bool DraftControl::pay_reading(DraftAcceptance& own, uint32_t tokens) noexcept {
+    const double seconds = reading_seconds(tokens);
+    if (own.reading() >= seconds) {
+        own.allow(0, -seconds);
+        return true;
+    }
+    if (std::max(own.gained(), gained_) < seconds) return false;
+    // What the request has gained is part of what all have.
+    own.spend_gained(seconds);
+    gained_ = std::max(0.0, gained_ - seconds);
+    return true;
+}
+
+uint32_t DraftControl::may_read(DraftAcceptance& own, const DraftUnread& unread) noexcept {
+    if (unread.whole <= kReadAtOnce) {
+        own.paid_tokens = 0;
+        return kReadAtOnce;
+    }
+    // The answer has grown since they were paid for.
+    if (own.paid_tokens > 0) return std::max(own.paid_tokens, unread.whole);
+    if (pay_reading(own, unread.whole)) return own.paid_tokens = unread.whole;
+    if (unread.rest <= kReadAtOnce) return kReadAtOnce;
+    const double payable = own.reading() / reading_seconds(1);
+    const auto part = static_cast<uint32_t>(std::clamp<double>(payable, kShortestPart, kLongestPart));
+    const uint32_t tokens = std::min(part, unread.rest);
+    return pay_reading(own, tokens) ? tokens : 0;
+}
+
+void DraftControl::read(DraftAcceptance& own, uint32_t allowed, uint32_t tokens, double seconds) noexcept {
+    // What is left of a whole text is read by further calls.
+    const uint32_t paid = own.paid_tokens > 0 ? std::min(own.paid_tokens, tokens) : allowed;
+    own.paid_tokens -= std::min(own.paid_tokens, tokens);
+    own.allow(0, reading_seconds(paid) - seconds);
+    if (tokens > 0) reading_ += (seconds / tokens - reading_) * (reading_ == 0 ? 1 : kGain);
+}
+
 void DraftControl::observe(DraftAcceptance& own, uint8_t kind, bool accepted) noexcept {
     own.observe(kind, accepted);
     all_.observe(kind, accepted);
@@ -231,12 +281,11 @@ void DraftControl::finished(uint32_t sequences, uint32_t drafted, uint32_t accep
     const double without = times_.seconds(sequences);
     if (first) credit_ = kFirstCredit * without;
     credit_ += kShare * seconds;
-    if (drafted > 0) credit_ += without * (1 + static_cast<double>(accepted) / sequences) - seconds;
-    credit_ -= std::exchange(asked_, 0);
-    const double gained =
-        drafted > 0 ? std::max(0.0, without * (1 + static_cast<double>(accepted) / sequences) - seconds) : 0;
-    read_ = std::max(0.0, read_ - gained - kReadingShare * seconds);
-    credit_ = std::min(credit_, kMostCredit * without);
+    const double verified = drafted > 0 ? without * (1 + static_cast<double>(accepted) / sequences) - seconds : 0;
+    const double gained = verified - std::exchange(asked_, 0);
+    credit_ = std::min(credit_ + gained, kMostCredit * without);
+    // As much as one request may lose by a text that was read for nothing.
+    gained_ = std::clamp(gained_ + gained, 0.0, kMostCredit * without);
 }
 
 void DraftControl::asked(uint32_t tokens, double seconds) noexcept {

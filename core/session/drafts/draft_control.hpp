@@ -12,7 +12,7 @@
 namespace tessera::session {
 
 // How often tokens of each kind were what the model chose, each behind others that were; and of one request, what its
-// drafts may cost.
+// drafts may cost: its accounts.
 class DraftAcceptance {
   public:
     // `memory`: how many tokens of a kind count about.
@@ -23,17 +23,25 @@ class DraftAcceptance {
     double share(uint8_t kind, double prior, double weight) const noexcept;
     // The same of all kinds of models.
     double share_of_models(double prior, double weight) const noexcept;
-    bool any_of_models() const noexcept;
     // The share of all tokens, with two more that were not accepted: what is known for certain.
     double certain_share() const noexcept;
 
     // Seconds that drafts gave and cost.
-    void earn(double seconds) noexcept { credit_ += seconds; }
+    void earn(double seconds) noexcept;
+    // Of its time, what drafts and what reading may cost.
+    void allow(double drafts, double reading) noexcept;
     double credit() const noexcept { return credit_; }
+
+    // Seconds that may go to reading its text, and those that its drafts have gained and reading has not cost.
+    double reading() const noexcept { return reading_; }
+    double gained() const noexcept { return gained_; }
+    void spend_gained(double seconds) noexcept;
+    // Tokens of its text that have been paid for and not read.
+    uint32_t paid_tokens = 0;
 
   private:
     double keep_;
-    double credit_ = 0;
+    double credit_ = 0, reading_ = 0, gained_ = 0;
     std::array<double, kDraftKinds> tried_{}, accepted_{};
 };
 
@@ -69,8 +77,12 @@ struct DraftChoice {
 };
 
 // Decides so that drafts never cost more than kShare of the time: what they cost beyond what they gave is counted, of
-// all and of each request, whose answer may be short; those that might exceed it are not made. Of one generator, in its
-// thread.
+// all and of each request, whose answer may be short; those that might exceed it are not made.
+//
+// Reading a text, which a source does before its drafts, is not part of that. It is paid for, before it is done, with
+// kReadingShare of the request's time, its prompt's included, or with what drafts have gained: those of the request, or
+// of all. What pays for no more reads a part of the text, so that it is seen whether drafts are right; gains pay for
+// the whole. Of one generator, in its thread.
 class DraftControl {
   public:
     static constexpr double kShare = 0.02;
@@ -78,8 +90,13 @@ class DraftControl {
     static constexpr double kFirstCredit = 1, kMostCredit = 10;
     // Steps that those of a request may cost of which nothing is known.
     static constexpr double kRequestCredit = 0.05;
-    // Of the time, what may go to reading texts of which no draft has gained.
+    // Of a request's time, what may go to reading its text.
     static constexpr double kReadingShare = 0.01;
+    // Tokens of a text whose reading is part of asking for a draft; of a part that is worth reading, at least and at
+    // most.
+    static constexpr uint32_t kReadAtOnce = 16, kShortestPart = 32, kLongestPart = 256;
+    // Of a step, what reading a token takes before it was measured.
+    static constexpr double kFirstReading = 1.0 / 64;
     // Tokens of each kind by which a request's share of accepted ones is known.
     static constexpr double kMemory = 12;
 
@@ -94,10 +111,13 @@ class DraftControl {
     // How many tokens a costly source is worth being asked for, at most `most`.
     uint32_t worth_asking(const DraftAcceptance& own, uint32_t others, uint32_t most);
 
-    // Whether a costly source may read a text that it does not know: what reading others took has been gained, or is a
-    // small share of the time.
-    bool may_read() const noexcept { return read_ <= 0; }
-    void read(double seconds) noexcept { read_ += seconds; }
+    // The request's prompt took so long.
+    static void prompt(DraftAcceptance& own, double seconds) noexcept { own.allow(0, kReadingShare * seconds); }
+    // How many tokens of a text may be read: at most kReadAtOnce, or so many that are paid for. 0: the source is not to
+    // be asked.
+    uint32_t may_read(DraftAcceptance& own, const DraftUnread& unread) noexcept;
+    // That took so long for `tokens` of the `allowed` ones, more than kReadAtOnce.
+    void read(DraftAcceptance& own, uint32_t allowed, uint32_t tokens, double seconds) noexcept;
 
     // Of a draft of this request, since choose().
     void accepted(DraftAcceptance& own, uint32_t tokens) const noexcept { own.earn(tokens * token_seconds_); }
@@ -117,6 +137,8 @@ class DraftControl {
   private:
     double allowed(const DraftAcceptance& own) const noexcept;
     double probability(const DraftAcceptance& own, uint8_t kind) const noexcept;
+    double reading_seconds(uint32_t tokens) const noexcept;
+    bool pay_reading(DraftAcceptance& own, uint32_t tokens) noexcept;
 
     DraftAcceptance all_{200};
     DraftStepTimes times_;
@@ -127,7 +149,8 @@ class DraftControl {
     double asking_ = 0;         // seconds of the costly source for a token; 0: not known
     double asked_ = 0;          // seconds of it that the next step's drafts have cost
     uint32_t unasked_ = 0;      // times that it was not worth asking, since it was asked
-    double read_ = 0;           // seconds in which texts were read, and nothing has been gained for yet
+    double reading_ = 0;        // seconds for a token of a text that is read; 0: not known
+    double gained_ = 0;         // seconds that drafts have gained, without what has been spent on reading
     double token_seconds_ = 0;  // what a token took in the last step, without drafts
 };
 

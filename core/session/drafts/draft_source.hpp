@@ -27,6 +27,15 @@ struct DraftWish {
     std::span<const Token> tokens;  // prompt and answer so far
     uint32_t most;
     std::vector<DraftToken> draft;
+    // Of a source that reads texts: tokens that it may read of this one, and those that it has read.
+    uint32_t may_read = UINT32_MAX;
+    uint32_t read = 0;
+};
+
+// Tokens of a text that a source has to read before it can go on with a draft. All 0: none.
+struct DraftUnread {
+    uint32_t whole = 0;  // all that it has not read
+    uint32_t rest = 0;   // those behind the last that it has read, as many where it has left out none before
 };
 
 // What a step has computed of one request.
@@ -55,8 +64,10 @@ class DraftSource {
     // Whether a call costs so much that it is to be asked for no more tokens than are used.
     virtual bool is_costly() const noexcept { return false; }
 
-    // Whether it gives no drafts of a text before some calls have read it.
-    virtual bool reads_texts() const noexcept { return false; }
+    // What a call of propose() with this wish finds to be read. It reads the whole where DraftWish::may_read allows
+    // that; else the rest; else its first tokens and its last, and leaves out what is between. Where that takes more
+    // than a call, there is no draft before the last.
+    virtual DraftUnread unread(const DraftWish&) const { return {}; }
 
     // Whether it is to be told of the states of all rows, which the engine has to give then.
     virtual bool wants_states() const noexcept { return false; }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 #include <vector>
 
 namespace tessera::session {
@@ -13,8 +14,6 @@ namespace {
 
 // Rows of steps whose times are known apart.
 constexpr uint32_t kMostRows = 256;
-// Tokens of a text that a source reads in a call, at least.
-constexpr uint32_t kTextAtOnce = 256;
 
 std::vector<double> predicted_steps(const Engine& engine) {
     const Plan& plan = engine.plan();
@@ -106,51 +105,73 @@ void Drafting::computed(std::span<Task* const> tasks, std::span<const BatchEntry
     }
 }
 
-void Drafting::make(std::span<Task* const> tasks, uint32_t others, uint32_t rows, bool busy) {
-    std::vector<DraftWish> wishes;
-    for (Task* const task : tasks) wishes.push_back({task->answer.id, task->tokens, most_for(*task), {}});
-    for (const auto& source : std::vector(options_.sources)) {
-        const auto start = Clock::now();
-        if (!source->is_costly()) {
-            ask(*source, wishes);
-            seconds_ += seconds_since(start);
-            continue;
-        }
-        std::vector<DraftWish> costly;
+// Asks for what the control finds worth it. Texts are read in a call of its own, so that it is known what that takes.
+void Drafting::ask_costly(DraftSource& source, std::span<Task* const> tasks, std::span<DraftWish> wishes,
+                          uint32_t others) {
+    struct Call {
+        std::vector<DraftWish> wishes;
         std::vector<size_t> of;
-        bool reads = false;
-        for (size_t i = 0; i < wishes.size(); ++i) {
-            DraftWish& wish = wishes[i];
-            if (!wish.draft.empty() || busy) continue;
-            const uint32_t most =
-                options_.always ? wish.most : control_.worth_asking(tasks[i]->acceptance, others, wish.most);
-            if (most == 0) continue;
-            // Until there is a draft the text is read, which takes a call for some hundred tokens.
-            Task& task = *tasks[i];
-            const bool known = !source->reads_texts() || task.acceptance.any_of_models() || options_.always;
-            if (!known && task.draft_reads == 0 && !control_.may_read()) continue;
-            if (!known)
-                task.draft_reads =
-                    (task.draft_reads + 1) % (2 + static_cast<uint32_t>(wish.tokens.size() / kTextAtOnce));
-            reads = reads || !known;
-            costly.push_back({wish.id, wish.tokens, most, {}});
-            of.push_back(i);
-        }
-        if (costly.empty()) continue;
-        if (!ask(*source, costly)) continue;
-        uint32_t tokens = 0;
-        for (size_t i = 0; i < costly.size(); ++i) {
-            tokens += static_cast<uint32_t>(costly[i].draft.size());
-            wishes[of[i]].draft = std::move(costly[i].draft);
-        }
+    };
+    Call asks, reads;
+    for (size_t i = 0; i < wishes.size(); ++i) {
+        if (!wishes[i].draft.empty()) continue;
+        DraftAcceptance& own = tasks[i]->acceptance;
+        const uint32_t most = options_.always ? wishes[i].most : control_.worth_asking(own, others, wishes[i].most);
+        if (most == 0) continue;
+        DraftWish wish{wishes[i].id, wishes[i].tokens, most, {}};
+        if (!options_.always) wish.may_read = control_.may_read(own, source.unread(wish));
+        if (wish.may_read == 0) continue;
+        const bool reading = !options_.always && wish.may_read > DraftControl::kReadAtOnce;
+        if (reading) wish.most = 1;  // which costs nothing more
+        Call& call = reading ? reads : asks;
+        call.wishes.push_back(std::move(wish));
+        call.of.push_back(i);
+    }
+    for (Call* const call : {&asks, &reads}) {
+        if (call->wishes.empty()) continue;
+        const auto start = Clock::now();
+        if (!ask(source, call->wishes)) return;
         const double seconds = seconds_since(start);
+        seconds_ += seconds;
+        uint32_t drafted = 0, read = 0;
+        for (const DraftWish& wish : call->wishes) {
+            drafted += static_cast<uint32_t>(wish.draft.size());
+            read += wish.read;
+        }
         // What the first call tells all requests have of it.
         const bool first = !control_.knows_asking();
-        reads ? control_.read(seconds) : control_.asked(tokens, seconds);
-        for (const size_t i : of) {
-            if (!reads && !first) tasks[i]->acceptance.earn(-seconds / static_cast<double>(of.size()));
+        if (call == &asks) control_.asked(drafted, seconds);
+        const double each = seconds / static_cast<double>(call->of.size());
+        for (size_t i = 0; i < call->of.size(); ++i) {
+            DraftWish& wish = call->wishes[i];
+            DraftAcceptance& own = tasks[call->of[i]]->acceptance;
+            if (call == &reads) {
+                control_.read(own, wish.may_read, wish.read, read > 0 ? seconds * wish.read / read : each);
+            } else if (!first) {
+                own.earn(-each);
+            }
+            wishes[call->of[i]].draft = std::move(wish.draft);
         }
-        seconds_ += seconds;
+    }
+}
+
+void Drafting::make(std::span<Task* const> tasks, const DraftStep& step) {
+    const auto [others, rows, busy, prompt_token_seconds] = step;
+    std::vector<DraftWish> wishes;
+    for (Task* const task : tasks) {
+        wishes.push_back({task->answer.id, task->tokens, most_for(*task), {}});
+        if (std::exchange(task->drafts_begun, true)) continue;
+        control_.prompt(task->acceptance, prompt_token_seconds * (task->prompt_size - task->answer.reused_tokens));
+    }
+    for (const auto& source : std::vector(options_.sources)) {
+        if (source->is_costly()) {
+            // Beside a prompt what is drafted at no cost is enough.
+            if (!busy) ask_costly(*source, tasks, wishes, others);
+            continue;
+        }
+        const auto start = Clock::now();
+        ask(*source, wishes);
+        seconds_ += seconds_since(start);
     }
     for (size_t i = 0; i < tasks.size(); ++i) cut(wishes[i], *tasks[i]);
     std::vector<DraftChoice> choices;
@@ -160,9 +181,10 @@ void Drafting::make(std::span<Task* const> tasks, uint32_t others, uint32_t rows
         choices.push_back({&tasks[i]->acceptance, tasks[i]->foreseen, wishes[i].most, least});
     }
     if (options_.always) {
+        uint32_t left = rows;
         for (DraftChoice& choice : choices) {
-            choice.chosen = std::min({static_cast<uint32_t>(choice.tokens.size()), choice.most, rows});
-            rows -= choice.chosen;
+            choice.chosen = std::min({static_cast<uint32_t>(choice.tokens.size()), choice.most, left});
+            left -= choice.chosen;
         }
     } else {
         control_.choose(choices, others, rows, busy);

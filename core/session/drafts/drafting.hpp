@@ -12,6 +12,14 @@ namespace tessera::session {
 
 struct Task;
 
+// What drafts are made beside.
+struct DraftStep {
+    uint32_t others;              // rows of generation in the step, those of the tasks among them
+    uint32_t rows;                // those that may be added, each with logits
+    bool busy;                    // the step has rows of prompts, too
+    double prompt_token_seconds;  // what tokens of prompts took each
+};
+
 // One thread at a time.
 class Drafting {
   public:
@@ -21,9 +29,7 @@ class Drafting {
     bool drafts(const Task& task) const noexcept;
 
     // Sets Task::foreseen and Task::draft of tasks for which drafts are made and of which one token is to be computed.
-    // `others`: rows of generation in the step, those of the tasks among them; `rows`: those that may be added, each
-    // with logits; `busy`: the step has rows of prompts, too.
-    void make(std::span<Task* const> tasks, uint32_t others, uint32_t rows, bool busy);
+    void make(std::span<Task* const> tasks, const DraftStep& step);
 
     // Whether computed() is to be called behind a step of these tasks.
     bool wants_states(std::span<Task* const> tasks) const noexcept;
@@ -43,6 +49,7 @@ class Drafting {
   private:
     bool needs_states(const Task& task) const noexcept;
     bool ask(DraftSource& source, std::span<DraftWish> wishes);
+    void ask_costly(DraftSource& source, std::span<Task* const> tasks, std::span<DraftWish> wishes, uint32_t others);
     template <typename Work>
     bool without_failure(const DraftSource& source, const Work& work);
     uint32_t most_for(const Task& task) const noexcept;

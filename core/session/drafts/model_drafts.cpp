@@ -28,47 +28,103 @@ ModelDrafts::ModelDrafts(std::unique_ptr<Engine> engine, size_t vocabulary, doub
 
 ModelDrafts::~ModelDrafts() = default;
 
+ModelDrafts::Text* ModelDrafts::find(RequestId id) const noexcept {
+    return static_cast<Text*>(texts_.find(id));
+}
+
+void ModelDrafts::forget(RequestId id) noexcept {
+    // What is behind a gap is of use to nobody else.
+    Text* const text = find(id);
+    if (text && text->left_out > 0 && text->head < kFewestShared) {
+        texts_.drop(*text);
+    } else if (text && text->left_out > 0) {
+        shorten(*text, text->head);
+    }
+    texts_.forget(id);
+}
+
+bool ModelDrafts::can_draft(const DraftWish& wish) const {
+    const auto unknown = [&](Token token) { return static_cast<size_t>(token) >= vocabulary_; };
+    return wish.most > 0 && !wish.tokens.empty() && wish.tokens.size() + wish.most <= engine_->sequence_tokens() &&
+           std::ranges::none_of(wish.tokens, unknown);
+}
+
 // Cuts a text. False: layers with a window do not allow it, and it is gone.
-bool ModelDrafts::shorten(DraftText& text, size_t tokens) {
+bool ModelDrafts::shorten(Text& text, size_t tokens) {
     if (!engine_->cache().can_truncate(text.sequence, static_cast<uint32_t>(tokens))) {
         texts_.drop(text);
         return false;
     }
     engine_->cache().truncate(text.sequence, static_cast<uint32_t>(tokens));
     text.tokens.resize(std::min(text.tokens.size(), tokens));
+    if (tokens <= text.head) text.left_out = 0;
     return true;
 }
 
-// Of what others have computed of it, or none.
-DraftText* ModelDrafts::new_text(const DraftWish& wish) {
-    PagedCache& cache = engine_->cache();
-    DraftText* best = nullptr;
-    size_t shared = kFewestShared - 1;
-    for (const auto& text : texts_.all()) {
+// The longest that the text of another request begins with, too.
+ModelDrafts::Beginning ModelDrafts::beginning(const DraftWish& wish) const {
+    Beginning best{nullptr, 0};
+    for (const auto& one : texts_.all()) {
+        auto& text = static_cast<Text&>(*one);
         // Without the last one, as text_of() wants it: what is shared need not be cut, which a window may not allow.
-        const size_t common = same_beginning(text->tokens, wish.tokens.first(wish.tokens.size() - 1));
-        if (common <= shared || !cache.can_truncate(text->sequence, static_cast<uint32_t>(common))) continue;
-        best = text.get();
-        shared = common;
+        const size_t common = same_beginning(text.before_gap(), wish.tokens.first(wish.tokens.size() - 1));
+        if (common < kFewestShared || common <= best.tokens) continue;
+        if (engine_->cache().can_truncate(text.sequence, static_cast<uint32_t>(common))) best = {&text, common};
     }
+    return best;
+}
+
+ModelDrafts::Text* ModelDrafts::new_text(const DraftWish& wish) {
+    PagedCache& cache = engine_->cache();
+    const auto [best, shared] = beginning(wish);
     if (best && !best->owner) {
         best->owner = wish.id;
         return best;
     }
     auto made =
-        std::make_unique<DraftText>(best ? cache.fork(best->sequence, static_cast<uint32_t>(shared)) : cache.create());
+        std::make_unique<Text>(best ? cache.fork(best->sequence, static_cast<uint32_t>(shared)) : cache.create());
     made->owner = wish.id;
-    if (best) made->tokens.assign(wish.tokens.begin(), wish.tokens.begin() + static_cast<std::ptrdiff_t>(shared));
-    return &texts_.add(std::move(made));
+    const auto known = wish.tokens.first(shared);
+    made->tokens.assign(known.begin(), known.end());
+    return static_cast<Text*>(&texts_.add(std::move(made)));
 }
 
-// The wish's text, as far as it is cached; without its last token, whose logits are wanted.
-DraftText* ModelDrafts::text_of(const DraftWish& wish) {
+// How many of its cached tokens are those of the request; without the last one of these, whose logits are wanted.
+size_t ModelDrafts::right(const Text& text, std::span<const Token> tokens) {
+    const std::span<const Token> cached = text.tokens;
+    const size_t behind = text.head + text.left_out;
+    if (text.left_out == 0 || tokens.size() <= behind) return same_beginning(cached, tokens.first(tokens.size() - 1));
+    const size_t head = same_beginning(text.before_gap(), tokens);
+    if (head < text.head) return head;
+    return head + same_beginning(cached.subspan(head), tokens.subspan(behind).first(tokens.size() - behind - 1));
+}
+
+DraftUnread ModelDrafts::unread(const DraftWish& wish) const {
+    if (!can_draft(wish)) return {};
+    const auto size = static_cast<uint32_t>(wish.tokens.size());
+    const Text* const text = find(wish.id);
+    const auto known = static_cast<uint32_t>(text ? right(*text, wish.tokens) : beginning(wish).tokens);
+    if (!text || text->left_out == 0 || known <= text->head) return {size - known, size - known};
+    return {size - static_cast<uint32_t>(text->head), size - known - static_cast<uint32_t>(text->left_out)};
+}
+
+// The wish's text, as far as it is cached, with what is left out of it.
+ModelDrafts::Text* ModelDrafts::text_of(const DraftWish& wish) {
+    const size_t size = wish.tokens.size();
     for (;;) {
-        DraftText* const owned = texts_.find(wish.id);
-        DraftText* const text = owned ? owned : new_text(wish);
-        const size_t right = std::min(same_beginning(text->tokens, wish.tokens), wish.tokens.size() - 1);
-        if (right < text->tokens.size() && !shorten(*text, right)) continue;
+        Text* const owned = find(wish.id);
+        Text* const text = owned ? owned : new_text(wish);
+        size_t known = right(*text, wish.tokens);
+        // A gap is closed where that may be; or another one is made where too much has come behind it.
+        if (text->left_out > 0 && (size - text->head <= wish.may_read || size - known - text->left_out > wish.may_read))
+            known = std::min(known, text->head);
+        if (known < text->tokens.size() && !shorten(*text, known)) continue;
+        if (known <= text->head) text->left_out = 0;
+        const size_t head = std::max(known, kHead), missing = head - known;
+        if (text->left_out == 0 && size - known > wish.may_read && missing < wish.may_read) {
+            text->head = head;
+            text->left_out = size - known - wish.may_read;
+        }
         texts_.use(*text);
         return text;
     }
@@ -80,21 +136,20 @@ void ModelDrafts::propose(std::span<DraftWish> wishes) {
     uint64_t reserved = 0;
     std::vector<Part> parts;
     for (DraftWish& wish : wishes) {
-        const auto unknown = [&](Token token) { return static_cast<size_t>(token) >= vocabulary_; };
-        if (wish.most == 0 || wish.tokens.empty() || parts.size() == engine_->max_sequences() || rows == 0) continue;
-        if (wish.tokens.size() + wish.most > engine_->sequence_tokens() || std::ranges::any_of(wish.tokens, unknown))
-            continue;
-        DraftText* const text = text_of(wish);
-        const size_t left = wish.tokens.size() - text->tokens.size();
+        if (!can_draft(wish) || parts.size() == engine_->max_sequences() || rows == 0) continue;
+        Text* const text = text_of(wish);
+        const size_t at = text->tokens.size(), left = wish.tokens.size() - text->left_out - at;
         const auto count = static_cast<uint32_t>(std::min<size_t>(left, rows));
         // With those of the draft.
         if (!texts_.make_room(*text, count + wish.most, reserved)) continue;
         reserved += pages_for(count + wish.most) + 1;
-        parts.push_back({&wish, text, wish.tokens.subspan(text->tokens.size(), count), count == left});
+        std::vector<Token> next(count);
+        for (size_t i = 0; i < count; ++i) next[i] = wish.tokens[at + i + (at + i < text->head ? 0 : text->left_out)];
+        parts.push_back({&wish, text, std::move(next), count == left});
+        wish.read = count;
         rows -= count;
     }
     std::vector<BatchEntry> entries;
-    std::vector<Token> next;
     while (!parts.empty()) {
         entries.clear();
         for (const Part& part : parts) entries.push_back({part.text->sequence, part.next, part.last});
@@ -106,12 +161,9 @@ void ModelDrafts::propose(std::span<DraftWish> wishes) {
         size_t output = 0;
         std::vector<Part> more;
         for (const Part& part : parts) {
-            if (part.last && extend(*part.wish, logits[output++].first(vocabulary_), least_)) more.push_back(part);
+            if (part.last && extend(*part.wish, logits[output++].first(vocabulary_), least_))
+                more.push_back({part.wish, part.text, {part.wish->draft.back().token}, true});
         }
-        // All that are read are there before any of them is read.
-        next.clear();
-        for (const Part& part : more) next.push_back(part.wish->draft.back().token);
-        for (size_t i = 0; i < more.size(); ++i) more[i].next = std::span(next).subspan(i, 1);
         parts = std::move(more);
     }
 }
