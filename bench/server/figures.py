@@ -14,6 +14,8 @@ Rows (default: all):
     fair       95th percentile of the time to the first token of a light client beside a flood from another key
     memory     anonymous memory and swap after --requests requests of which 30 % are given up
     start      until the server listens; first token of the model, against `tessera run`
+    forms      sum of tokens/s at each number of clients, free, held to JSON schemas, and to a grammar (--grammar FILE: to that one)
+    drafts     the same of one text that is to be repeated, with each of --drafts and without drafts
 
 Results are printed as a line of JSON for each row. Both servers run on this machine, one at a time; the clients take some of its time.
 """
@@ -30,6 +32,19 @@ import tempfile
 import time
 
 from streams import Server, Stream, get, stream
+
+# Nested, so that a state of it has many that it may return to. Texts of these forms seldom end before so many tokens are generated.
+STATEMENTS = r"""root ::= statement+ "."
+statement ::= name " = " sum ";\n" | "if (" sum ") {\n" statement+ "}\n" | name "(" (sum ("," " " sum)*)? ");\n"
+sum ::= product ((" + " | " - ") product)*
+product ::= value ((" * " | " / ") value)*
+value ::= name | [0-9]+ | "-" value | name "(" sum ")" | "(" sum ")"
+name ::= [a-zA-Z_] [a-zA-Z_0-9]*
+"""
+OBJECT = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}},
+          "required": ["name", "age", "tags"], "additionalProperties": False}
+FORMS = {"free": {}, "strings": {"json_schema": {"type": "array", "items": {"type": "string", "minLength": 200}, "minItems": 1000}},
+         "objects": {"json_schema": {"type": "array", "items": OBJECT, "minItems": 1000}}, "grammar": {"grammar": STATEMENTS}}
 
 
 def percentile(values, share):
@@ -96,6 +111,49 @@ class Figures:
             result[str(count)] = await self.in_turn(measure, "-c", room, "-np", count)
             engine = statistics.median(self.engine(count, room) for _ in range(self.o.rounds))
             result[str(count)] |= {"engine": engine, "of_engine": result[str(count)]["tessera"] / engine}
+        return result
+
+    async def rate(self, server, count, body):
+        """Tokens a second of so many clients, of what all of them got."""
+        begin = time.monotonic()
+        streams = await asyncio.gather(*(stream(server.port, {"n_predict": self.o.answer, **body()}) for _ in range(count)))
+        if any(s.status != 200 for s in streams):
+            raise RuntimeError(f"status {[s.status for s in streams if s.status != 200][0]}")
+        return sum(s.tokens for s in streams) / (time.monotonic() - begin)
+
+    async def forms(self):
+        forms = FORMS if not self.o.grammar else FORMS | {"grammar": {"grammar": self.o.grammar.read_text()}}
+        # Where a text of the form ends, so does the answer.
+        forms = {name: {**form, "ignore_eos": not form} for name, form in forms.items()}
+        result = {}
+        for count in self.o.clients:
+            for side, make in self.sides("-c", count * (64 + self.o.answer + 64), "-np", count):
+                rates = {name: [] for name in forms}
+                async with make() as server:
+                    for name, form in forms.items():  # what is compiled once, and code and memory that are cold
+                        await self.rate(server, 1, lambda: {"prompt": self.words(32), **form, "n_predict": 8})
+                    for _ in range(self.o.rounds):
+                        for name, form in forms.items():
+                            rates[name].append(await self.rate(server, count, lambda: {"prompt": self.words(32), **form}))
+                medians = {name: statistics.median(values) for name, values in rates.items()}
+                of_free = {name: value / medians["free"] for name, value in medians.items() if name != "free"}
+                result.setdefault(str(count), {})[side] = {"tokens_per_second": medians, "of_free": of_free, "rounds": rates}
+        return result
+
+    async def drafts(self):
+        """A prompt that repeats a text of 64 tokens, as an edit of a file does; the answer of random weights repeats as it likes."""
+        result = {}
+        for count in self.o.clients:
+            for side, _ in self.sides():
+                rates = {}
+                for _ in range(self.o.rounds):
+                    for flags in ["", *self.o.drafts]:
+                        room = ["-c", count * (256 + self.o.answer + 64), "-np", count]
+                        async with dict(self.sides(*room, *flags.split()))[side]() as server:
+                            await self.rate(server, 1, lambda: {"prompt": self.words(32), "n_predict": 8})
+                            rates.setdefault(flags or "none", []).append(await self.rate(server, count, lambda: {"prompt": self.words(64) * 3}))
+                medians = {flags: statistics.median(values) for flags, values in rates.items()}
+                result.setdefault(str(count), {})[side] = {"tokens_per_second": medians, "rounds": rates}
         return result
 
     def engine(self, count, room):
@@ -242,7 +300,7 @@ class Figures:
                 "ratio": statistics.median(first) / statistics.median(run)}
 
 
-ROWS = ("clients", "prefix", "gap", "prompt", "cancel", "threads", "health", "fair", "memory", "start")
+ROWS = ("clients", "prefix", "gap", "prompt", "cancel", "threads", "health", "fair", "memory", "start", "forms", "drafts")
 
 
 def main():
@@ -260,6 +318,8 @@ def main():
     parser.add_argument("--prompt", type=int, default=2000, help="tokens (prompt)")
     parser.add_argument("--entering", type=int, default=4000, help="tokens (gap)")
     parser.add_argument("--requests", type=int, default=10000, help="(memory)")
+    parser.add_argument("--grammar", type=pathlib.Path, help="file in GBNF (forms)")
+    parser.add_argument("--drafts", nargs="+", default=["--spec-type ngram"], help="flags of a server with drafts, in one word each (drafts)")
     options = parser.parse_args()
     unknown = set(options.rows) - set(ROWS)
     if unknown:
