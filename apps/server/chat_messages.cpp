@@ -44,6 +44,17 @@ std::string content_of(const Fields& message) {
     return text;
 }
 
+// Before other fields are looked at, which tools and calls of other types have of their own.
+void check_function(const json::object& object, const std::string& path) {
+    const json::value* const type = object.if_contains("type");
+    if (!type || type->is_null() || *type == "function") return;
+    throw ApiError(400,
+                   fmt::format("{}: the type {} is not read here; describe a function, for a custom tool one with a "
+                               "text as its parameter, or use /v1/responses",
+                               path, shown(*type)),
+                   path, "not_supported");
+}
+
 // A text, or JSON that is written as one: some clients send arguments as an object.
 std::string arguments_of(const Fields& function) {
     const json::value* const arguments = function.find("arguments");
@@ -56,8 +67,9 @@ std::string arguments_of(const Fields& function) {
 std::vector<text::ToolCall> calls_of(const Fields& message) {
     std::vector<text::ToolCall> calls;
     each_object(message, "tool_calls", kMaximumCalls, [&](const json::object& given, const std::string& path) {
+        check_function(given, path);
         const Fields call(given, call_table(), path);
-        if (call.text("type").value_or("function") != "function") call.refuse("type", "functions alone are called");
+        call.text("type");
         const json::object* const function = call.object("function");
         if (!function) call.reject("function", "an object");
         const Fields fields(*function, called_function_table(), path + ".function");
@@ -183,9 +195,9 @@ bool continues(const Fields& fields, std::span<const text::ChatMessage> messages
 std::vector<text::ChatTool> read_function_tools(const Fields& fields) {
     std::vector<text::ChatTool> tools;
     each_object(fields, "tools", kMaximumTools, [&](const json::object& given, const std::string& path) {
+        check_function(given, path);
         const Fields tool(given, tool_table(), path);
-        if (tool.text("type").value_or("function") != "function")
-            tool.refuse("type", "this version knows functions alone");
+        tool.text("type");
         const json::object* const function = tool.object("function");
         if (!function) tool.reject("function", "an object");
         const Fields described(*function, tool_function_table(), path + ".function");

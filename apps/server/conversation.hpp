@@ -59,12 +59,13 @@ struct GroupedName {
 // How the answer to a chat is read and told.
 struct ChatDelivery {
     text::ReplySyntax syntax;
-    std::optional<uint32_t> probabilities;  // each token with so many others
-    std::vector<std::string> stops = {};    // that end it, where its dialect tells which of them did
-    bool one_call = false;                  // calls behind the first are left out
-    bool returns_reasoning = false;         // reasoning is told again as what the client is to send back
-    bool hides_reasoning = false;           // it is told as that alone
-    std::vector<GroupedName> grouped = {};  // tools that are called by two names
+    std::optional<uint32_t> probabilities;           // each token with so many others
+    std::vector<std::string> stops = {};             // that end it, where its dialect tells which of them did
+    bool one_call = false;                           // calls behind the first are left out
+    bool returns_reasoning = false;                  // reasoning is told again as what the client is to send back
+    bool hides_reasoning = false;                    // it is told as that alone
+    std::vector<GroupedName> grouped = {};           // tools that are called by two names
+    std::vector<std::string> called_with_text = {};  // tools that a client calls with a text, not with arguments
     // Names and JSON of what the answer repeats of its request, where its dialect does.
     using Members = std::vector<std::pair<std::string_view, std::string>>;
     Members repeated = {};

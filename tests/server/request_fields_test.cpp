@@ -117,6 +117,9 @@ std::vector<Place> places() {
         "tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"}]}})";
     const std::string grouped =
         R"({"input":"a","tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]}]})";
+    const std::string custom = R"({"input":[{"type":"custom_tool_call","call_id":"i","name":"f","input":"a"},
+        {"type":"custom_tool_call_output","call_id":"i","output":"c"}],
+        "tools":[{"type":"custom","name":"f","format":{"type":"grammar","syntax":"lark","definition":"start: \"a\""}}]})";
     const std::string gap = R"({"input_prefix":"a","input_suffix":"b","input_extra":[{"text":"c"}]})";
     const std::string question = R"({"role":"user","content":"hi"})";
     const std::string calls =
@@ -226,6 +229,10 @@ std::vector<Place> places() {
         {&responses::call_output_table(), response, items, {"input", "3"}},
         {&responses::tool_table(), response, items, {"tools", "0"}},
         {&responses::namespace_table(), response, grouped, {"tools", "0"}},
+        {&responses::custom_call_table(), response, custom, {"input", "0"}},
+        {&responses::custom_call_output_table(), response, custom, {"input", "1"}},
+        {&responses::custom_tool_table(), response, custom, {"tools", "0"}},
+        {&responses::custom_format_table(), response, custom, {"tools", "0", "format"}},
         {&responses::reasoning_table(), response, items, {"reasoning"}},
         {&responses::text_table(), response, items, {"text"}},
         {&responses::format_table(), response, held, {"text", "format"}},

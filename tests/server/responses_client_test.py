@@ -124,11 +124,57 @@ class Scripted(ScriptedServer):
             if error.status_code != 501:
                 raise
         for tools, part in (([group, {**TOOL, "name": "get__time"}], "get__time"), ([{**group, "name": ""}], "tools[0].name"),
-                            ([{**group, "tools": [{"type": "custom", "name": "patch"}]}], "tools[0].tools[0]"),
+                            ([{**group, "tools": [{"type": "web_search", "name": "patch"}]}], "tools[0].tools[0]"),
                             ([{"type": "namespace", "name": "get"}], "tools[0].tools")):
             with self.assertRaises(openai.BadRequestError) as raised:
                 self.ask(QUESTION, tools=tools)
             self.assertIn(part, raised.exception.body["message"])
+
+    def test_tools_that_are_called_with_a_text(self):
+        """As Codex sends apply_patch, whose text a Lark grammar describes."""
+        lark = 'start: begin_patch hunk+ end_patch\nbegin_patch: "*** Begin Patch" LF\n%import common.LF'
+        patch = {"type": "custom", "name": "apply_patch", "description": "Edits files.",
+                 "format": {"type": "grammar", "syntax": "lark", "definition": lark}}
+
+        def used(*items, tools=(patch,)):
+            return self.ask([{"role": "user", "content": QUESTION}, *items], tools=list(tools)).usage.input_tokens
+        # The model reads the grammar, and a call as that of a function.
+        self.assertGreater(used(), used(tools=[{**patch, "format": {"type": "text"}}]) + 10)
+        output = {"call_id": "1", "output": [{"type": "input_text", "text": "Done."}]}
+        self.assertEqual(used({"type": "custom_tool_call", "call_id": "1", "name": "apply_patch", "input": "a \"b\"\n"},
+                              {"type": "custom_tool_call_output", **output}),
+                         used({"type": "function_call", "call_id": "1", "name": "apply_patch", "arguments": json.dumps({"input": "a \"b\"\n"}, separators=(",", ":"))},
+                              {"type": "function_call_output", **output}))
+        # Arguments that are not as the tool has them are told as the model wrote them.
+        [call] = [item for item in self.ask(QUESTION, tools=[{**patch, "name": "get_weather"}]).output if item.type != "message"]
+        self.assertEqual((call.type, call.name, json.loads(call.input)), ("custom_tool_call", "get_weather", {"city": "Paris"}))
+        for wrong, part in (({"name": ""}, "tools[0].name"), ({"format": {"type": "pdf"}}, "tools[0].format.type"),
+                            ({"format": {"type": "text", "syntax": "lark"}}, "tools[0].format.syntax"),
+                            ({"format": {"type": "grammar", "syntax": "ebnf", "definition": "a"}}, "tools[0].format.syntax"),
+                            ({"format": {"type": "grammar", "syntax": "lark"}}, "tools[0].format.definition"), ({"parameters": {}}, "tools[0].parameters")):
+            with self.assertRaises(openai.BadRequestError) as raised:
+                self.ask(QUESTION, tools=[{**patch, **wrong}])
+            self.assertIn(part, raised.exception.body["message"])
+
+    def test_calls_with_a_text_are_held_to_a_pattern(self):
+        text = '*** Begin "Patch"\n+a\\b'
+        pattern = r'\*\*\* Begin "Patch"\n\+a\\b'
+        tool = {"type": "custom", "name": "patch", "format": {"type": "grammar", "syntax": "regex", "definition": pattern}}
+        group = {"type": "namespace", "name": "files", "tools": [tool]}
+        for tools, choice, where in (([tool], {}, None), ([TOOL, group], {"namespace": "files"}, "files")):
+            asked = {"tools": tools, "tool_choice": {"type": "custom", "name": "patch", **choice}}
+            try:
+                [call] = self.ask(QUESTION, **asked).output
+            except openai.InternalServerError as error:
+                if error.status_code == 501:
+                    self.skipTest(str(error))
+                raise
+            self.assertEqual((call.type, call.name, call.input, getattr(call, "namespace", None)), ("custom_tool_call", "patch", text, where))
+            events = list(self.ask(QUESTION, stream=True, **asked))
+            self.assertEqual([event.type for event in events if "input" in event.type], ["response.custom_tool_call_input.delta", "response.custom_tool_call_input.done"])
+            self.assertEqual([event.item.input for event in events if event.type.startswith("response.output_item.")], ["", text])
+            [item] = events[-1].response.output
+            self.assertEqual((item.type, item.input, item.id), ("custom_tool_call", text, next(event.item_id for event in events if "input" in event.type)))
 
     def test_reasoning_that_is_sent_back_is_in_the_prompt(self):
         def prompt(*items):
@@ -149,12 +195,12 @@ class Scripted(ScriptedServer):
             with self.assertRaises(openai.BadRequestError) as raised:
                 self.ask(QUESTION, **more)
             self.assertIn(part, str(raised.exception))
-        for kind in ("web_search", "file_search", "custom", "local_shell", "mcp"):
+        for kind in ("web_search", "file_search", "local_shell", "mcp"):
             with self.assertRaises(openai.BadRequestError) as raised:
                 self.client.responses.create(model="any", input=QUESTION, tools=[{"type": kind}])
             self.assertEqual((raised.exception.body["param"], raised.exception.body["code"]), ("tools[0]", "not_supported"))
             self.assertIn(kind, str(raised.exception))
-        for item in ({"type": "item_reference", "id": "msg_1"}, {"type": "custom_tool_call", "call_id": "1", "name": "a", "input": ""},
+        for item in ({"type": "item_reference", "id": "msg_1"}, {"type": "local_shell_call", "call_id": "1"},
                      {"role": "user", "content": [{"type": "input_image", "image_url": "data:"}]}):
             with self.assertRaises(openai.BadRequestError) as raised:
                 self.ask([item])

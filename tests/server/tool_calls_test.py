@@ -82,6 +82,12 @@ class ToolCalls(ScriptedServer):
             self.assertEqual(raised.exception.status_code, 400, more)
         with self.assertRaises(openai.BadRequestError):
             self.ask([QUESTION], reasoning_effort="huge")
+        custom = {"type": "custom", "custom": {"name": "patch", "format": {"type": "text"}}}
+        called = {"role": "assistant", "tool_calls": [{"id": "1", "type": "custom", "custom": {"name": "patch", "input": ""}}]}
+        for body, where in (({"messages": [QUESTION], "tools": [custom]}, "tools[0]"), ({"messages": [QUESTION, called]}, "messages[1].tool_calls[0]")):
+            status, answer = self.server.request("POST", "/v1/chat/completions", body)
+            self.assertEqual((status, answer["error"]["param"], answer["error"]["code"]), (400, where, "not_supported"))
+            self.assertIn("/v1/responses", answer["error"]["message"])
         for parallel in (True, False):
             choice = self.ask([QUESTION], parallel_tool_calls=parallel, max_tokens=-1).choices[0]
             self.assertEqual((choice.finish_reason, len(choice.message.tool_calls)), ("tool_calls", 1))

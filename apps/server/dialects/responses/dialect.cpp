@@ -12,10 +12,10 @@ constexpr std::string_view kNotes = "notes of another server on its answer, whic
 
 constexpr FieldRow kRequest[] = {
     {"input", kHonoured,
-     "a text, or a list of messages, function_call, function_call_output and reasoning; a last message of the "
-     "assistant's is continued"},
+     "a text, or a list of messages, function_call, function_call_output, custom_tool_call, custom_tool_call_output "
+     "and reasoning; a last message of the assistant's is continued"},
     {"instructions", kHonoured, "the first message of the system"},
-    {"tools", kHonoured, "functions that the model may call"},
+    {"tools", kHonoured, "functions and custom tools that the model may call"},
     {"tool_choice", kHonoured, "auto, none; required, a function or allowed_tools: the answer is such calls"},
     {"parallel_tool_calls", kHonoured, "false: the answer has one call at most"},
     {"text", kHonoured, "format"},
@@ -76,6 +76,25 @@ constexpr FieldRow kCallOutput[] = {
     {"status", kHarmless, kBookkeeping},
 };
 
+constexpr FieldRow kCustomCall[] = {
+    {"type", kHonoured, "custom_tool_call"},
+    {"call_id", kHonoured, "a text"},
+    {"name", kHonoured, "of the tool"},
+    {"input", kHonoured, "a text"},
+    {"id", kHarmless, kBookkeeping},
+    {"status", kHarmless, kBookkeeping},
+    {"namespace", kHonoured, "of the tool, where it is of one"},
+};
+
+constexpr FieldRow kCustomCallOutput[] = {
+    {"type", kHonoured, "custom_tool_call_output"},
+    {"call_id", kHonoured, "the call that it answers"},
+    {"output", kHonoured, "a text, or parts that are texts"},
+    {"name", kHarmless, "the call that it answers says which tool"},
+    {"id", kHarmless, kBookkeeping},
+    {"status", kHarmless, kBookkeeping},
+};
+
 constexpr FieldRow kReasoningItem[] = {
     {"type", kHonoured, "reasoning"},
     {"content", kHonoured, "the assistant's reasoning, where the template writes it"},
@@ -109,15 +128,31 @@ constexpr FieldRow kTool[] = {
     {"output_schema", kHarmless, "results are taken as they are sent"},
 };
 
+constexpr FieldRow kCustomTool[] = {
+    {"type", kHonoured, "custom"},
+    {"name", kHonoured, "a text"},
+    {"description", kHonoured, "a text"},
+    {"format", kHonoured, "what the text is like that it is called with"},
+    {"defer_loading", kRefused, "all tools are described to the model from the beginning"},
+};
+
+constexpr FieldRow kCustomFormat[] = {
+    {"type", kHonoured, "text or grammar"},
+    {"syntax", kHonoured, "lark or regex, with type grammar"},
+    {"definition", kHonoured,
+     "with type grammar; the model reads it, and its calls are held to it where the syntax is regex, not where it is "
+     "lark"},
+};
+
 constexpr FieldRow kNamespace[] = {
     {"type", kHonoured, "namespace"},
     {"name", kHonoured, "what the names of its functions begin with for the model, before two underscores"},
     {"description", kHonoured, "a text, which stands before that of its first function"},
-    {"tools", kHonoured, "functions"},
+    {"tools", kHonoured, "functions and custom tools"},
 };
 
 constexpr FieldRow kNamedTool[] = {
-    {"type", kHonoured, "function"},
+    {"type", kHonoured, "function or custom"},
     {"name", kHonoured, "of one of the tools"},
     {"namespace", kHonoured, "its namespace, where it is of one"},
 };
@@ -150,9 +185,12 @@ constexpr FieldRow kFormat[] = {
 
 std::span<const FieldTable* const> tables() {
     static const FieldTable* const all[] = {
-        &responses_table(), &message_table(),        &call_table(),   &call_output_table(), &reasoning_item_table(),
-        &part_table(),      &reasoning_part_table(), &tool_table(),   &named_tool_table(),  &allowed_tools_table(),
-        &reasoning_table(), &text_table(),           &format_table(), &namespace_table()};
+        &responses_table(),      &message_table(),        &call_table(),
+        &call_output_table(),    &reasoning_item_table(), &part_table(),
+        &reasoning_part_table(), &tool_table(),           &named_tool_table(),
+        &allowed_tools_table(),  &reasoning_table(),      &text_table(),
+        &format_table(),         &namespace_table(),      &custom_tool_table(),
+        &custom_format_table(),  &custom_call_table(),    &custom_call_output_table()};
     return all;
 }
 
@@ -186,6 +224,16 @@ const FieldTable& call_output_table() {
     return table;
 }
 
+const FieldTable& custom_call_table() {
+    static const FieldTable table("an item custom_tool_call of /v1/responses", {kCustomCall});
+    return table;
+}
+
+const FieldTable& custom_call_output_table() {
+    static const FieldTable table("an item custom_tool_call_output of /v1/responses", {kCustomCallOutput});
+    return table;
+}
+
 const FieldTable& reasoning_item_table() {
     static const FieldTable table("an item reasoning of /v1/responses", {kReasoningItem});
     return table;
@@ -208,6 +256,16 @@ const FieldTable& tool_table() {
 
 const FieldTable& namespace_table() {
     static const FieldTable table("a tool of type namespace of /v1/responses", {kNamespace});
+    return table;
+}
+
+const FieldTable& custom_tool_table() {
+    static const FieldTable table("a tool of type custom of /v1/responses", {kCustomTool});
+    return table;
+}
+
+const FieldTable& custom_format_table() {
+    static const FieldTable table("format of a tool of type custom of /v1/responses", {kCustomFormat});
     return table;
 }
 

@@ -12,11 +12,15 @@ const FieldTable& responses_table();
 const FieldTable& message_table();  // items of the input, by their type
 const FieldTable& call_table();
 const FieldTable& call_output_table();
+const FieldTable& custom_call_table();
+const FieldTable& custom_call_output_table();
 const FieldTable& reasoning_item_table();
 const FieldTable& part_table();            // of a message's content, and of a call's output
 const FieldTable& reasoning_part_table();  // of an item reasoning
 const FieldTable& tool_table();
 const FieldTable& namespace_table();      // a tool that is a group of others
+const FieldTable& custom_tool_table();    // a tool that is called with a text
+const FieldTable& custom_format_table();  // of such a tool
 const FieldTable& named_tool_table();     // of tool_choice
 const FieldTable& allowed_tools_table();  // likewise
 const FieldTable& reasoning_table();

@@ -1,6 +1,7 @@
 #include "apps/server/dialects/responses/grouped_tools.hpp"
 
 #include "apps/server/api_error.hpp"
+#include "apps/server/dialects/responses/custom_tools.hpp"
 #include "apps/server/dialects/responses/dialect.hpp"
 #include "core/base/text.hpp"
 
@@ -17,7 +18,21 @@ namespace json = boost::json;
 // Of the name of a namespace, which each of its functions repeats.
 constexpr size_t kMostNameBytes = 256;
 
-// Adds the functions of a namespace.
+bool has_type(const json::object& object, std::string_view type) {
+    const json::value* const given = object.if_contains("type");
+    return given && *given == json::string_view(type.data(), type.size());
+}
+
+void add_tool(const json::object& object, const std::string& path, const ToolForm& form, GroupedTools& read) {
+    if (!has_type(object, "custom")) {
+        read.tools.push_back(read_own_tool(object, path, form));
+        return;
+    }
+    read.tools.push_back(read_custom_tool(object, path, form));
+    read.custom.push_back(read.tools.back().name);
+}
+
+// Adds the tools of a namespace.
 void add_group(const json::object& object, const std::string& path, const ToolForm& form, GroupedTools& read) {
     const Fields fields(object, namespace_table(), path);
     fields.text("type");
@@ -34,7 +49,7 @@ void add_group(const json::object& object, const std::string& path, const ToolFo
     of_group.description_before = fields.text("description").value_or("");
     if (!fields.has("tools")) fields.reject("tools", "a list of functions");
     each_object(fields, "tools", kMaximumTools, [&](const json::object& member, const std::string& where) {
-        read.tools.push_back(read_own_tool(member, where, of_group));
+        add_tool(member, where, of_group, read);
         const std::string& whole = read.tools.back().name;
         read.names.push_back({whole, std::string(*group), whole.substr(prefix.size())});
         // Said once, however many functions there are.
@@ -53,11 +68,10 @@ GroupedTools read_tools(const Fields& fields) {
     const ToolForm form{tool_table(), "function", true, "parameters"};
     GroupedTools read;
     each_object(fields, "tools", kMaximumTools, [&](const json::object& object, const std::string& path) {
-        const json::value* const type = object.if_contains("type");
-        if (type && *type == "namespace")
+        if (has_type(object, "namespace"))
             add_group(object, path, form, read);
         else
-            read.tools.push_back(read_own_tool(object, path, form));
+            add_tool(object, path, form, read);
         if (read.tools.size() > kMaximumTools)
             throw ApiError(400, fmt::format("{}: more than {} functions in all", path, kMaximumTools), path);
     });

@@ -11,7 +11,8 @@ namespace tessera::server::responses {
 
 struct GroupedTools {
     std::vector<text::ChatTool> tools = {};
-    std::vector<GroupedName> names = {};  // of those in namespaces
+    std::vector<GroupedName> names = {};   // of those in namespaces
+    std::vector<std::string> custom = {};  // names for the model of those that are called with a text
 };
 
 // The field tools. Throws ApiError(400), also where two tools have one name for the model.

@@ -2,6 +2,7 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/conversation.hpp"
+#include "apps/server/dialects/responses/custom_tools.hpp"
 #include "apps/server/dialects/responses/dialect.hpp"
 #include "apps/server/dialects/responses/grouped_tools.hpp"
 
@@ -63,12 +64,13 @@ class Messages {
     void add(const json::object& object, const std::string& path) {
         const std::string type = type_of(object);
         if (type == "message" || (type == "nothing" && object.contains("role"))) return add_message(object, path);
-        if (type == "function_call") return add_call(object, path);
-        if (type == "function_call_output") return add_output(object, path);
+        if (type == "function_call" || type == "custom_tool_call") return add_call(object, path, type);
+        if (type == "function_call_output") return add_output(object, path, call_output_table());
+        if (type == "custom_tool_call_output") return add_output(object, path, custom_call_output_table());
         if (type == "reasoning") return add_reasoning(object, path);
         throw ApiError(400,
                        fmt::format("{}: items of type {} are not read; this version reads message, function_call, "
-                                   "function_call_output and reasoning",
+                                   "function_call_output, custom_tool_call, custom_tool_call_output and reasoning",
                                    path, type),
                        path, "not_supported");
     }
@@ -102,26 +104,28 @@ class Messages {
         }
     }
 
-    void add_call(const json::object& object, const std::string& path) {
-        const Fields item(object, call_table(), path);
+    void add_call(const json::object& object, const std::string& path, std::string_view type) {
+        const bool custom = type == "custom_tool_call";
+        const Fields item(object, custom ? custom_call_table() : call_table(), path);
         item.text("type");
-        const auto id = item.text("call_id"), name = item.text("name"), arguments = item.text("arguments");
-        if (!name) item.reject("name", "the name of a function");
+        const auto id = item.text("call_id"), name = item.text("name");
+        const auto given = item.text(custom ? "input" : "arguments");
+        if (!name) item.reject("name", "the name of a tool");
         std::string whole = whole_name(item.text("namespace").value_or(""), *name);
         item.check_read();
         text::ChatMessage& message = assistant();
         if (message.tool_calls.size() >= kMaximumCalls)
             throw ApiError(400, fmt::format("{}: more than {} calls that follow each other", path, kMaximumCalls),
                            path);
-        message.tool_calls.push_back(
-            {std::string(id.value_or("")), std::move(whole), std::string(arguments.value_or("{}"))});
+        std::string arguments = custom ? arguments_of_input(given.value_or("")) : std::string(given.value_or("{}"));
+        message.tool_calls.push_back({std::string(id.value_or("")), std::move(whole), std::move(arguments)});
     }
 
-    void add_output(const json::object& object, const std::string& path) {
-        const Fields item(object, call_output_table(), path);
+    void add_output(const json::object& object, const std::string& path, const FieldTable& table) {
+        const Fields item(object, table, path);
         item.text("type");
         const auto id = item.text("call_id");
-        if (!id) item.reject("call_id", "the call_id of a function_call");
+        if (!id) item.reject("call_id", "the call_id of a call");
         if (!item.has("output")) item.reject("output", kTexts);
         text::ChatMessage message{"tool", content_of(item, "output")};
         message.tool_call_id = *id;

@@ -21,7 +21,8 @@ constexpr size_t kMaximumIncluded = 64;
 
 std::string named_function(const json::object& object, const std::string& path) {
     const Fields fields(object, named_tool_table(), path);
-    if (fields.text("type") != "function") fields.reject("type", "function");
+    if (const auto type = fields.text("type"); type != "function" && type != "custom")
+        fields.reject("type", "function or custom");
     const auto name = fields.text("name");
     if (!name) fields.reject("name", "the name of a function");
     std::string whole = whole_name(fields.text("namespace").value_or(""), *name);
@@ -140,6 +141,7 @@ ChatRequest read_response(std::string_view body, const ModelText& model) {
     GroupedTools tools = read_tools(fields);
     conversation.options.tools = std::move(tools.tools);
     read.chat.grouped = std::move(tools.names);
+    read.chat.called_with_text = std::move(tools.custom);
     ToolChoice choice = choice_of(fields);
     choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
     choose_tools(choice, fields, conversation);

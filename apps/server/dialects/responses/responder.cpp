@@ -1,5 +1,7 @@
 #include "apps/server/dialects/responses/responder.hpp"
 
+#include "apps/server/dialects/responses/custom_tools.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -10,9 +12,15 @@ constexpr std::string_view kInProgress = "in_progress", kCompleted = "completed"
 
 }  // namespace
 
-ResponsesResponder::Item ResponsesResponder::item_of(text::ReplyKind kind, const Call* call) {
-    if (call) return {text::ReplyKind::kToolArguments, new_id("fc_"), call->arguments, call->id, call->name};
-    return {kind, new_id(kind == text::ReplyKind::kReasoning ? "rs_" : "msg_"), {}, {}, {}};
+ResponsesResponder::Item ResponsesResponder::item_of(text::ReplyKind kind, const Call* call) const {
+    if (!call) return {kind, new_id(kind == text::ReplyKind::kReasoning ? "rs_" : "msg_"), {}, {}, {}};
+    const bool custom = std::ranges::find(chat().called_with_text, call->name) != chat().called_with_text.end();
+    return {text::ReplyKind::kToolArguments,
+            new_id(custom ? "ctc_" : "fc_"),
+            call->arguments,
+            call->id,
+            call->name,
+            custom};
 }
 
 template <typename Fill>
@@ -93,9 +101,14 @@ void ResponsesResponder::write_item(text::JsonWriter& json, const Item& item, st
     const bool begun = status == kInProgress;
     json.begin_object().member("id", item.id).member("status", status);
     if (item.kind == text::ReplyKind::kToolArguments) {
-        json.member("type", "function_call").member("call_id", item.call_id);
+        json.member("type", item.custom ? "custom_tool_call" : "function_call").member("call_id", item.call_id);
         write_name(json, item.name);
-        json.member("arguments", begun ? std::string_view() : std::string_view(item.text)).end_object();
+        json.key(item.custom ? "input" : "arguments");
+        if (begun)
+            json.value("");
+        else
+            json.value(item.custom ? input_of_arguments(item.text) : item.text);
+        json.end_object();
         return;
     }
     if (item.kind == text::ReplyKind::kReasoning) {
@@ -144,7 +157,17 @@ void ResponsesResponder::leave(std::string_view status) {
     const auto place = [&](text::JsonWriter& json) {
         json.member("item_id", item.id).member("output_index", output_.size());
     };
-    if (item.kind == text::ReplyKind::kToolArguments) {
+    if (item.custom) {
+        const std::string input = input_of_arguments(item.text);
+        send_event("response.custom_tool_call_input.delta", [&](text::JsonWriter& json) {
+            place(json);
+            json.member("delta", input);
+        });
+        send_event("response.custom_tool_call_input.done", [&](text::JsonWriter& json) {
+            place(json);
+            json.member("input", input);
+        });
+    } else if (item.kind == text::ReplyKind::kToolArguments) {
         send_event("response.function_call_arguments.done", [&](text::JsonWriter& json) {
             place(json);
             write_name(json, item.name);
@@ -178,6 +201,8 @@ void ResponsesResponder::send_part(size_t index, const text::ReplyEvent& event, 
     if (event.text.empty()) return;
     if (event.kind != kToolArguments && (!item_ || item_->kind != event.kind)) enter(item_of(event.kind, nullptr));
     item_->text += event.text;
+    // Its text is known when its arguments are complete.
+    if (item_->custom) return;
     const bool content = event.kind == kContent;
     const std::string_view type = content                    ? "response.output_text.delta"
                                   : event.kind == kReasoning ? "response.reasoning_text.delta"

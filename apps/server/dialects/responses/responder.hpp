@@ -25,6 +25,7 @@ class ResponsesResponder final : public ChatResponder {
         std::string id;
         std::string text;  // or arguments
         std::string call_id, name;
+        bool custom = false;  // a call with a text
     };
 
     std::string progress_json(std::string_view progress) override;
@@ -35,7 +36,7 @@ class ResponsesResponder final : public ChatResponder {
     void send_error(const ApiError& error) override;
     std::string whole() override;
 
-    static Item item_of(text::ReplyKind kind, const Call* call);
+    Item item_of(text::ReplyKind kind, const Call* call) const;
     // One event of the stream that has begun. `fill` writes its members behind the type and the number.
     template <typename Fill>
     void write_event(std::string_view type, const Fill& fill);
