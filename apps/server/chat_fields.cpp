@@ -17,7 +17,7 @@ constexpr FieldRow kConversationRows[] = {
     {"parallel_tool_calls", kHonoured, "false: the answer has one call at most"},
     {"chat_template_kwargs", kHonoured,
      "variables of the template; thinking or enable_thinking: whether the model thinks before it answers"},
-    {"reasoning_effort", kHonoured, "none, or minimal to xhigh: thinking, and the variable of templates that have it"},
+    {"reasoning_effort", kHonoured, "none, or minimal to max: thinking, and the variable of templates that have it"},
     {"continue_final_message", kHonoured,
      "the answer goes on where the last message ends, which is the assistant's; the default then"},
     {"add_generation_prompt", kHonoured,

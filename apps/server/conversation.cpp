@@ -67,9 +67,9 @@ void set_thinking(bool thinking, std::string_view field, const ModelText& model,
 
 void set_effort(std::string_view effort, const Fields& fields, std::string_view name, const ModelText& model,
                 text::ChatOptions& options) {
-    static constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
+    static constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
     if (std::ranges::find(kEfforts, effort) == std::end(kEfforts))
-        fields.reject(name, R"("none", "minimal", "low", "medium", "high" or "xhigh")");
+        fields.reject(name, R"("none", "minimal", "low", "medium", "high", "xhigh" or "max")");
     if (effort == "none") {
         options.thinking = false;
         return;
@@ -78,7 +78,9 @@ void set_effort(std::string_view effort, const Fields& fields, std::string_view 
         throw ApiError(400, fmt::format("{}: {} has no switch for thinking", fields.path(name), model.writer->title()),
                        fields.path(name));
     if (model.writer->can_think()) options.thinking = true;
-    if (model.writer->has_efforts()) set_variable(options, "reasoning_effort", text::PythonJson::of_text(effort));
+    // Templates that tell efforts apart know none above.
+    if (model.writer->has_efforts())
+        set_variable(options, "reasoning_effort", text::PythonJson::of_text(effort == "max" ? "xhigh" : effort));
 }
 
 text::ChatTool function_tool(std::string_view name, std::string_view description,
@@ -98,8 +100,8 @@ text::ChatTool read_own_tool(const boost::json::object& object, const std::strin
     const bool missing = !given || given->is_null();
     if (missing ? form.needs_type : *given != boost::json::string_view(form.type.data(), form.type.size()))
         throw ApiError(400,
-                       fmt::format("{}: tools of type {} are not offered: no server runs them here; functions of "
-                                   "the client's own are",
+                       fmt::format("{}: tools of type {} are not offered: neither server nor model knows what they "
+                                   "take; describe a function that the client runs",
                                    path, given ? shown(*given) : "nothing"),
                        path, "not_supported");
     const Fields fields(object, form.table, path);

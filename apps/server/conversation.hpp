@@ -91,7 +91,7 @@ void check_reasoning(const text::ChatMessage& message, const std::string& path);
 // and is to think.
 void set_thinking(bool thinking, std::string_view field, const ModelText& model, text::ChatOptions& options);
 
-// Sets how much the model thinks, "none" or "minimal" to "xhigh": a template that knows efforts is given the word; else
+// Sets how much the model thinks, "none" or "minimal" to "max": a template that knows efforts is given the word; else
 // all but "none" ask for thinking. `fields`, `name`: where it stands, for messages. Throws ApiError(400).
 void set_effort(std::string_view effort, const Fields& fields, std::string_view name, const ModelText& model,
                 text::ChatOptions& options);

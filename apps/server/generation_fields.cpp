@@ -75,6 +75,8 @@ constexpr FieldRow kGenerationRows[] = {
     {"api_server", kHarmless, kBookkeeping},
     {"prompt_cache_key", kHarmless, "whatever is cached for the key of the request is found"},
     {"prompt_cache_retention", kHarmless, "what is cached stays as long as its memory is not needed"},
+    {"prompt_cache_options", kHarmless, "everything that can be cached is, as long as its memory is not needed"},
+    {"moderation", kRefused, "nothing is moderated"},
     {"id_slot", kHonoured,
      "the slot by which the text can be saved, 0 (or -1) if none is said; what is cached is found by every slot"},
     {"slot_id", kHarmless, "what is cached is found by every slot"},

@@ -155,6 +155,17 @@ class Scripted(ScriptedServer):
             self.ask([QUESTION], extra_body={"thinking": {"type": "adaptive", "display": "some"}})
         self.assertIn("thinking.display", raised.exception.body["error"]["message"])
 
+    def test_fields_of_later_clients(self):
+        """As anthropic 2.14 knows them."""
+        body = {"max_tokens": 20, "messages": [QUESTION, {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "get_weather", "input": {}, "caller": None, "toolset_name": None}]},
+                                               {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "sunny", "toolset_name": None}]}],
+                "tools": [TOOL], "diagnostics": {"previous_message_id": None}, "fallbacks": [{"model": "other"}], "user_profile_id": "p", "output_config": {"task_budget": None}}
+        status, answer = self.server.request("POST", "/v1/messages", body)
+        self.assertEqual((status, answer["content"][0]["text"]), (200, "It is sunny."), answer)
+        status, answer = self.server.request("POST", "/v1/messages", {**body, "output_config": {"task_budget": {"type": "tokens", "total": 20000}}})
+        self.assertEqual(status, 400)
+        self.assertIn("max_tokens", answer["error"]["message"])
+
     def test_what_is_not_offered(self):
         for more, part in (({"tool_choice": {"type": "tool", "name": "nobody"}}, "nobody"),
                            ({"extra_body": {"mcp_servers": [{"type": "url"}]}}, "mcp_servers"),

@@ -156,6 +156,25 @@ class Scripted(ScriptedServer):
                 self.ask(QUESTION, tools=[{**patch, **wrong}])
             self.assertIn(part, raised.exception.body["message"])
 
+    def test_fields_of_later_clients(self):
+        """As openai 3.57 and instructor send them: items as the client dumps them, a form beside a tool that has to be called."""
+        call = {"type": "function_call", "id": "fc_1", "call_id": "1", "name": "get_weather", "arguments": "{}", "status": "completed", "namespace": None, "caller": None}
+        output = {"type": "function_call_output", "id": None, "call_id": "1", "name": None, "namespace": None, "caller": None, "status": None,
+                  "output": [{"type": "input_text", "text": "sun"}, {"type": "input_text", "text": "ny"}]}
+        body = {"model": "any", "input": [{"role": "user", "content": QUESTION}, call, output], "include": ["web_search_call.action.sources", "file_search_call.results"],
+                "prompt_cache_options": {"mode": "implicit", "ttl": "30m"}, "moderation": None, "reasoning": {"effort": "max", "mode": "standard", "context": "auto"},
+                "tools": [{**TOOL, "allowed_callers": ["direct"]}]}
+        status, answer = self.server.request("POST", "/v1/responses", body)
+        self.assertEqual((status, answer["output"][-1]["content"][0]["text"]), (200, "It is sunny."), answer)
+        form = {"format": {"type": "json_schema", "name": "Weather", "strict": True, "schema": TOOL["parameters"]}}
+        try:
+            [call] = self.ask(QUESTION, text=form, tool_choice={"type": "function", "name": "get_weather"}, temperature=1, max_output_tokens=300, extra_body={"seed": 1}).output
+        except openai.InternalServerError as error:
+            if error.status_code != 501:
+                raise
+            self.skipTest(str(error))
+        self.assertEqual((call.type, call.name), ("function_call", "get_weather"))
+
     def test_calls_with_a_text_are_held_to_a_pattern(self):
         text = '*** Begin "Patch"\n+a\\b'
         pattern = r'\*\*\* Begin "Patch"\n\+a\\b'
@@ -190,7 +209,8 @@ class Scripted(ScriptedServer):
     def test_what_is_not_offered(self):
         for more, part in (({"previous_response_id": "resp_1"}, "previous_response_id"), ({"background": True}, "background"),
                            ({"conversation": "conv_1"}, "conversation"), ({"truncation": "auto"}, "truncation"),
-                           ({"extra_body": {"nonsense": 1}}, "nonsense"), ({"include": ["message.output_text.logprobs"]}, "include"),
+                           ({"extra_body": {"nonsense": 1}}, "nonsense"), ({"include": ["message.output_text.logprobs"]}, "include"), ({"include": ["nonsense"]}, "reasoning.encrypted_content"),
+                           ({"extra_body": {"prompt_cache_options": {"prewarm": True}}}, "max_output_tokens"), ({"extra_body": {"reasoning": {"mode": "pro"}}}, "reasoning.mode"),
                            ({"tool_choice": {"type": "function", "name": "nobody"}}, "nobody")):
             with self.assertRaises(openai.BadRequestError) as raised:
                 self.ask(QUESTION, **more)

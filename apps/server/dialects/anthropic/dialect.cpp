@@ -44,6 +44,9 @@ constexpr FieldRow kGeneration[] = {
     {"service_tier", kHarmless, "all requests of a client are served alike"},
     {"inference_geo", kHarmless, "there is one place"},
     {"speed", kHarmless, "answers come as fast as they can"},
+    {"diagnostics", kHarmless, "timings.cache_differs says where a prompt differs from what is cached"},
+    {"fallbacks", kHarmless, "the one model answers, and nothing is declined"},
+    {"user_profile_id", kHarmless, kBookkeeping},
 };
 
 constexpr FieldRow kMessage[] = {
@@ -80,6 +83,7 @@ constexpr FieldRow kToolUse[] = {
     {"input", kHonoured, "its arguments, an object"},
     {"cache_control", kHarmless, kCacheControl},
     {"caller", kHarmless, kBookkeeping},
+    {"toolset_name", kHarmless, kBookkeeping},
 };
 
 constexpr FieldRow kToolResult[] = {
@@ -87,6 +91,7 @@ constexpr FieldRow kToolResult[] = {
     {"tool_use_id", kHonoured, "the call that it answers"},
     {"content", kHonoured, "a text, or blocks of text"},
     {"is_error", kHarmless, "the text says what failed"},
+    {"toolset_name", kHarmless, kBookkeeping},
     {"cache_control", kHarmless, kCacheControl},
 };
 
@@ -140,6 +145,7 @@ constexpr FieldRow kOutputConfig[] = {
     {"effort", kHonoured,
      "low, medium, high, xhigh or max, for templates that know efforts; others have no use for it"},
     {"format", kHonoured, "json_schema: the answer is held to it"},
+    {"task_budget", kRefused, "max_tokens bounds an answer; a task has no bound"},
 };
 
 constexpr FieldRow kFormat[] = {

@@ -10,6 +10,9 @@ using enum Standing;
 constexpr std::string_view kNothingKept = "answers are not kept: send the whole conversation as input";
 constexpr std::string_view kNotes = "notes of another server on its answer, which no template writes";
 
+constexpr std::string_view kCallTells = "the call that it answers says which tool";
+constexpr std::string_view kAllCached = "everything that can be cached is";
+
 constexpr FieldRow kRequest[] = {
     {"input", kHonoured,
      "a text, or a list of messages, function_call, function_call_output, custom_tool_call, custom_tool_call_output "
@@ -20,7 +23,9 @@ constexpr FieldRow kRequest[] = {
     {"parallel_tool_calls", kHonoured, "false: the answer has one call at most"},
     {"text", kHonoured, "format"},
     {"reasoning", kHonoured, "effort"},
-    {"include", kHonoured, "reasoning.encrypted_content: reasoning once more as what clients send back of it"},
+    {"include", kHonoured,
+     "reasoning.encrypted_content: reasoning once more as what clients send back of it; what belongs to images and to "
+     "tools that a server runs, of which there are none, adds nothing"},
     {"max_output_tokens", kHonoured, "tokens of the answer at most, reasoning included"},
     {"metadata", kHonoured, "repeated in the answer"},
     {"stream", kHonoured, "server-sent events"},
@@ -36,6 +41,7 @@ constexpr FieldRow kRequest[] = {
     {"prompt_cache_key", kHarmless, "whatever is cached for the key of the request is found"},
     {"prompt_cache_retention", kHarmless, "what is cached stays as long as its memory is not needed"},
     {"service_tier", kHarmless, "all requests of a client are served alike"},
+    {"prompt_cache_options", kHonoured, "an object"},
     {"max_tool_calls", kHarmless, "of tools that a server runs, of which there are none"},
     {"context_management", kHarmless, "nothing of a conversation is cleared; one that is too long is refused"},
 
@@ -43,6 +49,7 @@ constexpr FieldRow kRequest[] = {
     {"conversation", kRefused, kNothingKept},
     {"background", kRefused, "answers are not kept: ask for a stream"},
     {"prompt", kRefused, "there are no stored prompts: send the text as instructions and input"},
+    {"moderation", kRefused, "nothing is moderated"},
     {"truncation", kRefused, "prompts are never cut", R"(["disabled"])"},
     {"top_logprobs", kRefused, "use /v1/chat/completions"},
     {"modalities", kRefused, "this version reads and makes text alone", R"([["text"], []])"},
@@ -66,12 +73,16 @@ constexpr FieldRow kCall[] = {
     {"id", kHarmless, kBookkeeping},
     {"status", kHarmless, kBookkeeping},
     {"namespace", kHonoured, "of the function, where it is of one"},
+    {"caller", kHarmless, kBookkeeping},
 };
 
 constexpr FieldRow kCallOutput[] = {
     {"type", kHonoured, "function_call_output"},
     {"call_id", kHonoured, "the call that it answers"},
     {"output", kHonoured, "a text, or parts that are texts"},
+    {"name", kHarmless, kCallTells},
+    {"namespace", kHarmless, kCallTells},
+    {"caller", kHarmless, kBookkeeping},
     {"id", kHarmless, kBookkeeping},
     {"status", kHarmless, kBookkeeping},
 };
@@ -84,13 +95,15 @@ constexpr FieldRow kCustomCall[] = {
     {"id", kHarmless, kBookkeeping},
     {"status", kHarmless, kBookkeeping},
     {"namespace", kHonoured, "of the tool, where it is of one"},
+    {"caller", kHarmless, kBookkeeping},
 };
 
 constexpr FieldRow kCustomCallOutput[] = {
     {"type", kHonoured, "custom_tool_call_output"},
     {"call_id", kHonoured, "the call that it answers"},
     {"output", kHonoured, "a text, or parts that are texts"},
-    {"name", kHarmless, "the call that it answers says which tool"},
+    {"name", kHarmless, kCallTells},
+    {"caller", kHarmless, kBookkeeping},
     {"id", kHarmless, kBookkeeping},
     {"status", kHarmless, kBookkeeping},
 };
@@ -110,13 +123,15 @@ constexpr FieldRow kPart[] = {
     {"text", kHonoured, "the text"},
     {"annotations", kHarmless, kNotes},
     {"logprobs", kHarmless, kNotes},
-    {"prompt_cache_breakpoint", kHarmless, "everything that can be cached is"},
+    {"prompt_cache_breakpoint", kHarmless, kAllCached},
 };
 
 constexpr FieldRow kReasoningPart[] = {
     {"type", kHonoured, "reasoning_text or text"},
     {"text", kHonoured, "the text"},
 };
+
+constexpr std::string_view kNoPrograms = "no programs run here that could call tools";
 
 constexpr FieldRow kTool[] = {
     {"type", kHonoured, "function"},
@@ -126,6 +141,7 @@ constexpr FieldRow kTool[] = {
     {"strict", kHonoured, "whether arguments are held to the schema"},
     {"defer_loading", kRefused, "all tools are described to the model from the beginning"},
     {"output_schema", kHarmless, "results are taken as they are sent"},
+    {"allowed_callers", kRefused, kNoPrograms, R"([[], ["direct"]])"},
 };
 
 constexpr FieldRow kCustomTool[] = {
@@ -134,6 +150,7 @@ constexpr FieldRow kCustomTool[] = {
     {"description", kHonoured, "a text"},
     {"format", kHonoured, "what the text is like that it is called with"},
     {"defer_loading", kRefused, "all tools are described to the model from the beginning"},
+    {"allowed_callers", kRefused, kNoPrograms, R"([[], ["direct"]])"},
 };
 
 constexpr FieldRow kCustomFormat[] = {
@@ -164,10 +181,18 @@ constexpr FieldRow kAllowedTools[] = {
 };
 
 constexpr FieldRow kReasoning[] = {
-    {"effort", kHonoured, "none, or minimal to xhigh: thinking, and the variable of templates that have it"},
+    {"effort", kHonoured, "none, or minimal to max: thinking, and the variable of templates that have it"},
     {"summary", kHarmless, "reasoning itself is a part of the answer"},
     {"generate_summary", kHarmless, "reasoning itself is a part of the answer"},
     {"context", kHarmless, "reasoning that is sent is written where the template writes it"},
+    {"mode", kRefused, "there is one way to answer", R"(["standard"])"},
+};
+
+constexpr FieldRow kCacheOptions[] = {
+    {"mode", kHarmless, kAllCached},
+    {"ttl", kHarmless, "what is cached stays as long as its memory is not needed"},
+    {"comparison_response_id", kHarmless, "timings.cache_differs says where a prompt differs from what is cached"},
+    {"prewarm", kRefused, "a max_output_tokens of 0 computes the prompt alone"},
 };
 
 constexpr FieldRow kText[] = {
@@ -184,13 +209,25 @@ constexpr FieldRow kFormat[] = {
 };
 
 std::span<const FieldTable* const> tables() {
-    static const FieldTable* const all[] = {
-        &responses_table(),      &message_table(),        &call_table(),
-        &call_output_table(),    &reasoning_item_table(), &part_table(),
-        &reasoning_part_table(), &tool_table(),           &named_tool_table(),
-        &allowed_tools_table(),  &reasoning_table(),      &text_table(),
-        &format_table(),         &namespace_table(),      &custom_tool_table(),
-        &custom_format_table(),  &custom_call_table(),    &custom_call_output_table()};
+    static const FieldTable* const all[] = {&responses_table(),
+                                            &message_table(),
+                                            &call_table(),
+                                            &call_output_table(),
+                                            &reasoning_item_table(),
+                                            &part_table(),
+                                            &reasoning_part_table(),
+                                            &tool_table(),
+                                            &named_tool_table(),
+                                            &allowed_tools_table(),
+                                            &reasoning_table(),
+                                            &text_table(),
+                                            &format_table(),
+                                            &namespace_table(),
+                                            &custom_tool_table(),
+                                            &cache_options_table(),
+                                            &custom_format_table(),
+                                            &custom_call_table(),
+                                            &custom_call_output_table()};
     return all;
 }
 
@@ -281,6 +318,11 @@ const FieldTable& allowed_tools_table() {
 
 const FieldTable& reasoning_table() {
     static const FieldTable table("reasoning of /v1/responses", {kReasoning});
+    return table;
+}
+
+const FieldTable& cache_options_table() {
+    static const FieldTable table("prompt_cache_options of /v1/responses", {kCacheOptions});
     return table;
 }
 

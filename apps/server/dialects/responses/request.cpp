@@ -9,6 +9,8 @@
 #include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -18,6 +20,11 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kMaximumIncluded = 64;
+constexpr std::string_view kReasoningAgain = "reasoning.encrypted_content";
+// What belongs to images and to tools that a server runs.
+constexpr std::string_view kNeverThere[] = {"code_interpreter_call.outputs",  "computer_call_output.output.image_url",
+                                            "file_search_call.results",       "message.input_image.image_url",
+                                            "web_search_call.action.sources", "web_search_call.results"};
 
 std::string named_function(const json::object& object, const std::string& path) {
     const Fields fields(object, named_tool_table(), path);
@@ -88,6 +95,11 @@ void read_reasoning(const Fields& fields, const ModelText& model, text::ChatOpti
     reasoning.check_read();
 }
 
+void check_cache_options(const Fields& fields) {
+    const json::object* const given = fields.object("prompt_cache_options");
+    if (given) Fields(*given, cache_options_table(), fields.path("prompt_cache_options")).check_read();
+}
+
 // Whether reasoning is to be told a second time, as what is sent back.
 bool returns_reasoning(const Fields& fields) {
     const json::array* const list = fields.array("include", kMaximumIncluded);
@@ -96,7 +108,11 @@ bool returns_reasoning(const Fields& fields) {
         if (!(*list)[i].is_string()) fields.reject("include", "a list of texts");
         if ((*list)[i] == "message.output_text.logprobs")
             fields.refuse("include", "probabilities are told by /v1/chat/completions");
-        found = found || (*list)[i] == "reasoning.encrypted_content";
+        const std::string_view asked = (*list)[i].get_string();
+        if (asked != kReasoningAgain && std::ranges::find(kNeverThere, asked) == std::end(kNeverThere))
+            fields.refuse("include", fmt::format("expected {} or {}, found {}", kReasoningAgain,
+                                                 fmt::join(kNeverThere, ", "), shown((*list)[i])));
+        found = found || asked == kReasoningAgain;
     }
     return found;
 }
@@ -149,6 +165,7 @@ ChatRequest read_response(std::string_view body, const ModelText& model) {
     conversation.structure = read_text(fields);
     conversation.continued = ends_begun(conversation.messages);
     fields.object("metadata");
+    check_cache_options(fields);
     read.chat.returns_reasoning = returns_reasoning(fields);
     read.chat.repeated = repeated(fields, read.request);
     fields.check_read();
