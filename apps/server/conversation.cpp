@@ -19,24 +19,29 @@ namespace {
 // What begins otherwise another server has encrypted.
 constexpr std::string_view kReturnedReasoning = "tessera-reasoning:";
 
-// Calls of the tools, as the model's format has them.
-void hold_to_calls(session::Request& request, const AskedCalls& asked, const text::ReplySyntax& reply,
-                   const ModelText& model) {
+// Calls of the tools, as the model's format has them. `otherwise`: what an answer without calls is; null: any text.
+void hold_to_calls(session::Request& request, const AskedCalls& asked, const structure::Body* otherwise,
+                   const text::ReplySyntax& reply, const ModelText& model) {
     if (reply.content_begun && !asked.count.any)
         throw ApiError(400, fmt::format("{}: the message to be continued is not held to calls", asked.field),
                        asked.field);
     try {
-        const structure::Body body = structure::calls_body(reply, asked.tools, asked.count, *model.tokenizer);
+        const structure::Body body =
+            structure::calls_body(reply, asked.tools, asked.count, *model.tokenizer, otherwise);
         hold_to(request, structure::answer_grammar(body, reply, *model.tokenizer), model, asked.field);
     } catch (const Error& error) {
         throw ApiError(400, fmt::format("{}: {}", asked.field, error.what()), asked.field);
     }
 }
 
-[[noreturn]] void refuse_tools_beside(const AskedStructure& structure) {
-    throw ApiError(400,
-                   fmt::format("{}: excludes tools that may be called; set tool_choice to \"none\"", structure.field),
-                   structure.field);
+// Calls that the model may choose, in place of an answer of the structure.
+AskedCalls calls_beside(const AskedStructure& structure, const Conversation& conversation) {
+    AskedCalls asked{{}, {.any = true, .several = !conversation.one_call}, structure.field};
+    for (const text::ChatTool& tool : conversation.options.tools) {
+        asked.tools.push_back({tool.name, tool.parameters, tool.strict});
+        if (tool.strict) asked.field = "tools";
+    }
+    return asked;
 }
 
 }  // namespace
@@ -218,18 +223,16 @@ void write_prompt(ChatRequest& read, const Conversation& conversation, const Mod
     request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone;
     request.show_end = false;
     const std::optional<AskedStructure>& structure = conversation.structure;
-    if (!conversation.calls.tools.empty()) {
-        if (structure && !conversation.calls.count.any)
-            throw ApiError(400, fmt::format("tool_choice: excludes {}: the answer is calls alone", structure->field),
-                           "tool_choice");
-        if (structure) refuse_tools_beside(*structure);
-        return hold_to_calls(request, conversation.calls, written.reply, model);
-    }
+    const AskedCalls& calls = conversation.calls;
+    // Of an answer that is calls alone a structure says nothing.
+    if (!calls.tools.empty() && (!structure || !calls.count.any))
+        return hold_to_calls(request, calls, nullptr, written.reply, model);
     if (!structure) return;
-    if (written.reply.tools != text::ToolSyntax::kNone) refuse_tools_beside(*structure);
     if (written.reply.content_begun)
         throw ApiError(400, fmt::format("{}: the message to be continued is not held to it", structure->field),
                        structure->field);
+    if (written.reply.tools != text::ToolSyntax::kNone)
+        return hold_to_calls(request, calls_beside(*structure, conversation), &structure->body, written.reply, model);
     hold_to(request, structure::answer_grammar(structure->body, written.reply, *model.tokenizer), model,
             structure->field);
 }

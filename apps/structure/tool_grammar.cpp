@@ -92,6 +92,16 @@ std::string any_body(const CallFormat& format, const text::ReplySyntax& reply, c
                        begun.rules);
 }
 
+// The same, where an answer without calls is `otherwise`, whose rules have other names but for the first.
+std::string either_body(const CallFormat& format, const Body& otherwise, const std::string& opening,
+                        const std::string& calls, const text::Tokenizer& tokenizer) {
+    constexpr std::string_view kFirst = "body";
+    const bool headed = format.syntax == text::ToolSyntax::kChannels && !otherwise.has_header;
+    return fmt::format("body: {} other | {} {}\nother{}",
+                       headed ? lark_markers("<|channel|>final<|message|>", tokenizer) : std::string(),
+                       lark_markers(opening, tokenizer), calls, otherwise.rules.substr(kFirst.size()));
+}
+
 }  // namespace
 
 std::vector<std::string> call_markers(const text::ReplySyntax& reply) {
@@ -109,7 +119,7 @@ std::vector<std::string> call_markers(const text::ReplySyntax& reply) {
 }
 
 Body calls_body(const text::ReplySyntax& reply, std::span<const CallableTool> tools, CallCount count,
-                const text::Tokenizer& tokenizer) {
+                const text::Tokenizer& tokenizer, const Body* otherwise) {
     const CallFormat* const format = call_format(reply.tools);
     if (!format) fail(TSR_UNSUPPORTED, "the model's chat template has no calls of tools");
     const std::string opening = std::string(format->section) + std::string(format->call);
@@ -119,8 +129,12 @@ Body calls_body(const text::ReplySyntax& reply, std::span<const CallableTool> to
                              lark_markers(format->call, tokenizer));
     calls += " " + lark_markers(format->section_end, tokenizer);
     Body body{.rules = "", .has_header = reply.tools == text::ToolSyntax::kChannels};
-    body.rules = count.any ? any_body(*format, reply, opening, calls, tokenizer)
-                           : fmt::format("body: {} {}\n", lark_markers(opening, tokenizer), calls);
+    if (!count.any)
+        body.rules = fmt::format("body: {} {}\n", lark_markers(opening, tokenizer), calls);
+    else if (otherwise)
+        body.rules = either_body(*format, *otherwise, opening, calls, tokenizer);
+    else
+        body.rules = any_body(*format, reply, opening, calls, tokenizer);
     std::string names;
     for (size_t i = 0; i < tools.size(); ++i) {
         names += fmt::format("{}call{}", names.empty() ? "" : " | ", i);

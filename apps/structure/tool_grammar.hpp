@@ -21,9 +21,11 @@ struct CallCount {
 };
 
 // Calls of the tools, as answers of this form have them: at least one, and nothing else, but where `count` says more.
+// `otherwise`: what an answer without calls is, where `count` allows that, and nothing stands before calls then; null:
+// any text.
 // Throws Error: TSR_UNSUPPORTED for a form without calls, TSR_INVALID_ARGUMENT with the tool's name for a schema that
 // arguments cannot be held to.
 Body calls_body(const text::ReplySyntax& reply, std::span<const CallableTool> tools, CallCount count,
-                const text::Tokenizer& tokenizer);
+                const text::Tokenizer& tokenizer, const Body* otherwise = nullptr);
 
 }  // namespace tessera::structure

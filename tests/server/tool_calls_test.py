@@ -76,7 +76,7 @@ class ToolCalls(ScriptedServer):
 
     def test_what_is_not_offered(self):
         for more in ({"tool_choice": "always"}, {"tool_choice": {"type": "function", "function": {"name": "other"}}},
-                     {"tool_choice": "required", "response_format": {"type": "json_object"}}):
+                     {"tool_choice": "auto", "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"not": {}}}}}):
             with self.assertRaises(openai.APIStatusError) as raised:
                 self.ask([QUESTION], **more)
             self.assertEqual(raised.exception.status_code, 400, more)
@@ -147,6 +147,25 @@ class ToolCalls(ScriptedServer):
     def test_one_call_where_the_client_wants_one(self):
         choice = self.held([QUESTION], TOOL, parallel_tool_calls=False)
         self.assertEqual((choice.finish_reason, choice.message.content, len(choice.message.tool_calls)), ("tool_calls", "Let me look.", 1))
+
+    def test_calls_or_an_answer_of_a_given_form(self):
+        """As agents ask whose last answer has a form. The script would begin with a text."""
+        form = {"type": "json_schema", "json_schema": {"name": "a", "schema": {
+            "type": "object", "properties": {"sun": {"type": "boolean"}}, "required": ["sun"], "additionalProperties": False}}}
+        for tool in (TOOL, self.strict()):
+            choice = self.held([QUESTION], tool, response_format=form)
+            self.assertEqual((choice.finish_reason, choice.message.tool_calls), ("stop", None))
+            self.assertIsInstance(json.loads(choice.message.content)["sun"], bool)
+            # Where the model would rather call.
+            [begin] = self.server.request("POST", "/tokenize", {"content": "<｜tool▁calls▁begin｜>"})[1]["tokens"]
+            for more in ({"logit_bias": {str(begin): 50}}, {"tool_choice": "required", "parallel_tool_calls": False}):
+                choice = self.held([QUESTION], tool, response_format=form, **more)
+                self.assertEqual((choice.finish_reason, choice.message.content), ("tool_calls", None))
+                [call] = choice.message.tool_calls
+                self.assertEqual(call.function.name, "get_weather")
+        with self.assertRaises(openai.BadRequestError) as raised:
+            self.ask([QUESTION, {"role": "assistant", "content": "It is"}], response_format=form)
+        self.assertEqual(raised.exception.param, "response_format.json_schema.schema")
 
     def test_an_answer_that_is_cut_in_a_call(self):
         choice = self.ask([QUESTION], max_tokens=7).choices[0]
