@@ -147,7 +147,7 @@ class Figures:
             for side, _ in self.sides():
                 rates = {}
                 for _ in range(self.o.rounds):
-                    for flags in ["", *self.o.drafts]:
+                    for flags in ["", *(self.o.drafts if side == "tessera" else self.o.peer_drafts)]:
                         room = ["-c", count * (256 + self.o.answer + 64), "-np", count]
                         async with dict(self.sides(*room, *flags.split()))[side]() as server:
                             await self.rate(server, 1, lambda: {"prompt": self.words(32), "n_predict": 8})
@@ -320,6 +320,7 @@ def main():
     parser.add_argument("--requests", type=int, default=10000, help="(memory)")
     parser.add_argument("--grammar", type=pathlib.Path, help="file in GBNF (forms)")
     parser.add_argument("--drafts", nargs="+", default=["--spec-type ngram"], help="flags of a server with drafts, in one word each (drafts)")
+    parser.add_argument("--peer-drafts", nargs="+", default=["--spec-type ngram-simple"], help="those of the peer's")
     options = parser.parse_args()
     unknown = set(options.rows) - set(ROWS)
     if unknown:
