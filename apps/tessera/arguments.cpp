@@ -67,6 +67,12 @@ void Arguments::add(const GivenFlag& given) {
     if (flag.standing == Standing::kIgnored) remark_once(fmt::format("{}: {}", given.typed, flag.help));
     if (!given.typed.empty()) typed_.insert_or_assign(std::string(flag.name), given.typed);
     values_[std::string(flag.name)].push_back(given.value);
+    places_[std::string(flag.name)] = ++given_;
+}
+
+void Arguments::set(std::string_view name) {
+    values_.insert_or_assign(std::string(name), Words{"1"});
+    places_.insert_or_assign(std::string(name), ++given_);
 }
 
 void Arguments::remark(std::string_view line) {
@@ -120,16 +126,20 @@ void Arguments::reject(std::string_view name, std::string_view expected, std::st
 }
 
 void Arguments::set_members(const void* owner, void* object) {
+    std::map<size_t, const Flag*> setters;
     for (const Flag& flag : all_flags()) {
-        if (flag.setter.owner != owner || !flag.of(command_) || !has(flag.name)) continue;
-        const Words given = all(flag.name);
-        for (const std::string& text : flag.repeats ? std::span(given) : std::span(&given.back(), 1)) {
+        if (flag.setter.owner == owner && flag.of(command_) && has(flag.name))
+            setters.emplace(places_.find(flag.name)->second, &flag);
+    }
+    for (const auto& [place, flag] : setters) {
+        const Words given = all(flag->name);
+        for (const std::string& text : flag->repeats ? std::span(given) : std::span(&given.back(), 1)) {
             try {
-                flag.setter.set(object, single(flag.name, text), flag.value);
+                flag->setter.set(object, single(flag->name, text), flag->value);
             } catch (const WrongValue& wrong) {
-                reject(flag.name, wrong.what(), text);
+                reject(flag->name, wrong.what(), text);
             } catch (const RefusedValue& refused) {
-                throw UsageError(fmt::format("{}: {}", typed(flag.name), refused.what()));
+                throw UsageError(fmt::format("{}: {}", typed(flag->name), refused.what()));
             }
         }
     }

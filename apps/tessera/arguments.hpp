@@ -17,7 +17,7 @@ namespace tessera::app {
 
 // The flags of one command line. Getters take a flag's name in the table and throw UsageError, naming the flag as
 // typed, if the value is not of the expected kind. Of a flag that is given twice the last one counts, except in all()
-// and list().
+// and list(), and of flags that set the same member the one that is given last.
 class Arguments {
   public:
     // `words`: the arguments after the command. `environment`: flags that count where `words` have neither them nor
@@ -29,13 +29,13 @@ class Arguments {
     std::vector<std::string> all(std::string_view name) const;
     std::optional<std::string> text(std::string_view name) const;
     // As if the flag, which takes no value, had been given.
-    void set(std::string_view name) { values_.insert_or_assign(std::string(name), std::vector<std::string>{"1"}); }
+    void set(std::string_view name);
     // The flag as typed; its first spelling if it was not given.
     std::string_view typed(std::string_view name) const;
     // A message that begins with flags by any of their spellings ("-t 8: ...", "-p and -f contradict each other: ..."),
     // with those as typed.
     std::string as_typed(std::string_view message) const;
-    // Sets the members of `object` that the given flags have setters for, in the order of the table.
+    // Sets the members of `object` that the given flags have setters for, in the order in which they were given last.
     template <typename Structure>
     void read_into(Structure& object) {
         set_members(&kTypeTag<Structure>, &object);
@@ -75,6 +75,8 @@ class Arguments {
     Command command_;
     std::map<std::string, std::vector<std::string>, std::less<>> values_;  // by the flag's name in the table
     std::map<std::string, std::string, std::less<>> typed_;                // likewise
+    std::map<std::string, size_t, std::less<>> places_;                    // likewise: where it was given last
+    size_t given_ = 0;
     std::vector<std::string> remarks_;
 };
 

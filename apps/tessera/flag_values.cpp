@@ -67,6 +67,7 @@ void add_bias(session::SamplingParameters& sampling, std::string_view text) {
 
 void set_draft_types(DraftSettings& drafts, std::string_view text) {
     drafts.repeat = false;
+    if (text == "none") drafts.prediction = false;
     for (const std::string& type : split(text, ',')) {
         if (type == "ngram" || type.starts_with("ngram-") || type == "suffix") {
             drafts.repeat = true;
@@ -84,10 +85,6 @@ void keep_draft_experts(DraftSettings& drafts, std::string_view) {
 
 void add_draft_rules(DraftSettings& drafts, std::string_view text) {
     for (TensorRule& rule : parse_tensor_rules(text)) drafts.rules.push_back(std::move(rule));
-}
-
-void limit_rows(EngineOptions& engine, std::string_view text) {
-    engine.rows = static_cast<uint32_t>(std::min<int64_t>(engine.rows, parse_integer(text, 1, 1 << 24)));
 }
 
 uint32_t parse_threads(std::string_view text) {

@@ -24,10 +24,9 @@ void set_parallel(ModelSettings& settings, std::string_view text);
 void add_stop(ModelSettings& settings, std::string_view text);
 void add_bias(session::SamplingParameters& sampling, std::string_view text);
 
-// none, ngram and its kinds of other programs, mtp, draft.
+// none, ngram and its kinds of other programs, mtp, draft. None alone takes back --mtp.
 void set_draft_types(DraftSettings& drafts, std::string_view text);
 
-void limit_rows(EngineOptions& engine, std::string_view text);
 void keep_draft_experts(DraftSettings& drafts, std::string_view text);
 void add_draft_rules(DraftSettings& drafts, std::string_view text);
 uint32_t parse_threads(std::string_view text);

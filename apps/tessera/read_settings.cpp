@@ -286,6 +286,8 @@ ModelSettings read_model_settings(Arguments& arguments) {
     arguments.read_into(engine.placement);
     arguments.read_into(settings.common.devices);
     arguments.read_into(settings.drafts);
+    if (const auto batch = arguments.integer("batch-size", 1, 1 << 24))
+        engine.rows = static_cast<uint32_t>(std::min<int64_t>(engine.rows, *batch));
     if (settings.drafts.prediction && settings.drafts.model)
         contradiction(arguments, "draft-model", arguments.has("mtp") ? "mtp" : "draft-types");
     if (!settings.drafts.prediction)

@@ -18,6 +18,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tessera::app {
@@ -193,6 +194,25 @@ TEST(Arguments, ValuesMayBeAttachedAndHoldEqualsSigns) {
 TEST(Arguments, TheLastOfSeveralCounts) {
     EXPECT_EQ(parse("-c 1 -c 2 --ctx-size 3").integer("ctx-size", 0, 9), 3);
     EXPECT_THAT(parse("-ot a=CPU -ot b=CPU").all("override-tensor"), ElementsAre("a=CPU", "b=CPU"));
+}
+
+// Of flags that set the same member, too, whatever their order in the table.
+TEST(Arguments, TheLastOfOppositesCounts) {
+    const auto settings = [](const std::string& line) {
+        Arguments arguments = parse(line);
+        return read_model_settings(arguments);
+    };
+    for (const auto& [line, drafts] :
+         {std::pair{"--mtp -no-mtp", false}, std::pair{"-no-mtp --mtp", true}, std::pair{"--mtp -no-mtp -mtp", true},
+          std::pair{"--spec-type mtp -no-mtp", false}, std::pair{"-no-mtp --spec-type mtp", true},
+          std::pair{"--mtp --spec-type none", false}, std::pair{"--spec-type none --mtp", true},
+          std::pair{"--mtp --spec-type ngram", true}})
+        EXPECT_EQ(settings(line).drafts.prediction, drafts) << line;
+    EXPECT_TRUE(settings("-no-fa -fa on").engine.flash_attention);
+    EXPECT_FALSE(settings("-fa on -no-fa").engine.flash_attention);
+    EXPECT_EQ(settings("-ub 512 -b 256").engine.rows, 256u);
+    EXPECT_EQ(settings("-b 256 -ub 512").engine.rows, 256u);
+    EXPECT_EQ(settings("-b 2048 -ub 1024").engine.rows, 1024u);
 }
 
 TEST(Arguments, ListsAndRanges) {
