@@ -147,22 +147,30 @@ class Assembler {
         }
     }
 
-    // Inputs follow each other, and after them the ranges, in the same places on every device.
+    // The ranges, and after them inputs, in the same places on every device.
     void reserve_inputs() {
         InputBlock& block = plan_.input_block;
-        std::map<StorageId, uint64_t> offsets;
+        std::vector<StorageId> inputs;
+        const auto bytes_of_rows = [&](StorageId id) {
+            return graph().storage(id).range == TSR_RANGE_FIXED ? 0 : graph().storage(id).bytes;
+        };
         for (StorageId storage = 1; storage < graph().storage_count(); ++storage) {
-            if (graph().storage(storage).role != TSR_ROLE_INPUT) continue;
+            if (graph().storage(storage).role == TSR_ROLE_INPUT) inputs.push_back(storage);
+        }
+        std::ranges::stable_sort(inputs, {}, bytes_of_rows);
+        if (!inputs.empty() && bytes_of_rows(inputs.back()) > 0) block.last = inputs.back();
+        block.bytes = checked_align_up(sizeof(tsr_range) * TSR_RANGE_COUNT, kHostAlignment, "inputs");
+        std::map<StorageId, uint64_t> offsets;
+        for (const StorageId storage : inputs) {
             instance(storage, 0, "", "");
-            offsets[storage] = block.bytes;
+            offsets[storage] = block.last_begin = block.bytes;
             block.bytes = checked_align_up(checked_add(block.bytes, graph().storage(storage).bytes, "inputs"),
                                            kHostAlignment, "inputs");
         }
         for (Instance& it : plan_.instances) {
             if (const auto at = offsets.find(it.storage); at != offsets.end()) it.offset = at->second;
         }
-        block.ranges = block.bytes;
-        block.bytes = checked_align_up(block.bytes + sizeof(tsr_range) * TSR_RANGE_COUNT, kDeviceAlignment, "inputs");
+        block.bytes = checked_align_up(block.bytes, kDeviceAlignment, "inputs");
     }
 
     // Steps overlap where several devices work on them, or one does while the host prepares the next; nodes on the host

@@ -92,11 +92,13 @@ struct PlannedNode {
     std::vector<Rejection> rejected;   // kernels of the op that were not chosen
 };
 
-// Where each input of the graph, and the ranges of a step after them, lie in the block that is copied to a device
-// before each step.
+// Where the ranges of a step and each input of the graph lie in the block that is copied to a device before each step.
 struct InputBlock {
     uint64_t bytes = 0;
     uint64_t ranges = 0;  // offset of tsr_range[TSR_RANGE_COUNT]
+    // The largest input of as many rows as a step has, which comes last: what is behind those is not copied. 0: none.
+    StorageId last = 0;
+    uint64_t last_begin = 0;  // its offset
 };
 
 // Caches whose rows nodes find by one page table.

@@ -371,6 +371,15 @@ void Executor::enqueue(ActionId id, const RowBounds& bounds) {
     }
 }
 
+// Of the input block what the step has: states of rows are many times as long as all other inputs.
+uint64_t Executor::input_bytes() const {
+    const InputBlock& block = plan_.input_block;
+    if (block.last == 0) return block.bytes;
+    const Storage& last = plan_.graph.storage(block.last);
+    const auto rows = static_cast<uint64_t>(std::max(ranges_[last.range].end, 0));
+    return block.last_begin + std::min(last.bytes, rows * last.row_bytes);
+}
+
 void Executor::copy(const Action& action, uint32_t slot) {
     OpenDevice& device = tracks_.device(action.track);
     const tsr_queue queue = tracks_.queue(action.track);
@@ -384,7 +393,8 @@ void Executor::copy(const Action& action, uint32_t slot) {
     if (action.from == 0) {
         const std::byte* block = memory_.input_block(0, slot);
         std::byte* const to = memory_.input_block(plan_.step.device_of(action));
-        return name_it(plan_.input_block.bytes, [&] { device.upload(queue, to, block, plan_.input_block.bytes); });
+        const uint64_t bytes = input_bytes();
+        return name_it(bytes, [&] { device.upload(queue, to, block, bytes); });
     }
     const Instance &from = plan_.instances[action.from], &to = plan_.instances[action.to];
     if (left_out_ && left_out_->storages.contains(from.storage)) return;

@@ -112,6 +112,7 @@ class Executor {
     void take_step(const StepRanges& ranges, uint32_t threads, bool outputs);
     void enqueue(ActionId id, const RowBounds& bounds);
     void copy(const Action& action, uint32_t slot);
+    uint64_t input_bytes() const;
     void finish_up_to(uint64_t steps);
     std::vector<Error> drain() noexcept;
     [[noreturn]] void abandon(const Error& error);

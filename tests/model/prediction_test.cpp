@@ -182,6 +182,33 @@ INSTANTIATE_TEST_SUITE_P(Models, Predictions, testing::Values("v3-ungrouped", "g
                              return name;
                          });
 
+// Of the states, which are longer than all else, a step's rows are copied to a card and no others.
+TEST(PredictionInputs, AreCopiedAsFarAsAStepHasRows) {
+    const test::CardOptions card(test::card_id(0));
+    EngineOptions options = options_of_layer(256);
+    options.output_rows = 1;
+    options.placement.gpu_layers = 99;
+    options.placement.rules = {{".*", test::card_id(0)}};
+    test::LoadedModel layer(test::golden_model("v3-ungrouped"), options, test::rig_config({860}));
+    Engine& engine = *layer.engine;
+    const tsr_simulated_failures& failures = test::simulated_failures();
+    const std::vector<Token> tokens(kRows, 5);
+    const std::vector<float> states(kRows * engine.info().embedding, 0.5f);
+    const SequenceId sequence = engine.cache().create();
+    const auto copied = [&](uint32_t rows) {
+        failures.reset(test::card_id(0).c_str());
+        const BatchEntry entry{sequence, std::span(tokens).first(rows),
+                               true,     false,
+                               false,    std::span(states).first(rows * engine.info().embedding)};
+        engine.step({&entry, 1});
+        return failures.bytes(test::card_id(0).c_str(), TSR_SIMULATED_UPLOAD);
+    };
+    const uint64_t one = copied(1), row = copied(2) - one;
+    EXPECT_GE(row, engine.info().embedding * sizeof(float));
+    EXPECT_LT(one, kRows * engine.info().embedding * sizeof(float) / 4);
+    EXPECT_EQ(copied(kRows), one + (kRows - 1) * row);
+}
+
 std::string refusal(const std::filesystem::path& model) {
     try {
         test::LoadedModel layer(model, options_of_layer(64), test::plugins_up_to("reference"));
