@@ -4,6 +4,7 @@
 #include "core/base/text.hpp"
 #include "core/session/drafts/model_drafts.hpp"
 #include "core/session/drafts/prediction_drafts.hpp"
+#include "core/setup/model_sizes.hpp"
 #include "core/setup/prompts.hpp"
 
 #include <algorithm>
@@ -92,10 +93,22 @@ Prepared prepare(const ModelSettings& settings, DraftUse use, const std::optiona
     return {std::move(own), std::move(machine), std::move(model), std::move(options), std::move(notices)};
 }
 
+// Memory of a device that the model has not, too: of its own weights that a layer of prediction uses in the mapped file
+// it has what it has.
+uint64_t own_bytes(const ModelSettings& settings, const Plan& plan, DeviceIndex device) {
+    uint64_t bytes = plan.memory[device].allocated() + plan.memory[device].mapped;
+    if (!settings.drafts.prediction) return bytes;
+    for (const Instance& it : plan.instances) {
+        if (it.storage == 0 || it.device != device || it.place != Place::kMapped) continue;
+        if (layer_of(plan.graph.storage(it.storage).name) < 0) bytes -= it.bytes;
+    }
+    return bytes;
+}
+
 // From what is free for the model.
-void take_memory(Machine& machine, const Plan& plan) {
+void take_memory(const ModelSettings& settings, Machine& machine, const Plan& plan) {
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
-        const uint64_t taken = plan.memory[device].allocated() + plan.memory[device].mapped;
+        const uint64_t taken = own_bytes(settings, plan, device);
         const tsr_device_info* const info = machine.hardware.find(plan.devices[device]->id);
         if (info && taken > 0)
             machine.hardware.limit_memory(info->id, info->free_memory_bytes - std::min(taken, info->free_memory_bytes));
@@ -125,7 +138,7 @@ std::shared_ptr<session::DraftSource> load_draft_model(const ModelSettings& sett
             Notice(fmt::format(
                 "its cache holds {} tokens, the model's {}: requests that find no room there have no drafts of it",
                 engine->context(), use.context))));
-    take_memory(machine, engine->plan());
+    take_memory(settings, machine, engine->plan());
     // The machine outlives the engine.
     struct Held {
         std::unique_ptr<Machine> machine;
@@ -152,14 +165,13 @@ std::vector<std::string> plan_draft_model(const ModelSettings& settings, Machine
     const Plan& plan = planned.plan;
     for (const Notice& notice : prepared.notices) lines.push_back(of_draft(settings, notice).text);
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
-        const DeviceMemory& memory = plan.memory[device];
-        if (memory.allocated() + memory.mapped == 0) continue;
+        const uint64_t bytes = own_bytes(settings, plan, device);
+        if (bytes == 0) continue;
         lines.push_back(fmt::format("{}{} takes {} of {} for a context of {} tokens, which the plan below leaves free",
-                                    which(settings), prepared.model.path.filename().string(),
-                                    size_text(memory.allocated() + memory.mapped), plan.devices[device]->id,
-                                    planned.context));
+                                    which(settings), prepared.model.path.filename().string(), size_text(bytes),
+                                    plan.devices[device]->id, planned.context));
     }
-    take_memory(machine, plan);
+    take_memory(settings, machine, plan);
     return lines;
 }
 
