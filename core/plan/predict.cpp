@@ -21,20 +21,27 @@ double between(double at_0, double at_1, double share) {
     return at_0 + (at_1 - at_0) * share;
 }
 
+// The output with states of all rows, which drafts alone need.
+constexpr const char* kRowStates = "row_states";
+
+bool gives_row_states(const Plan& plan) {
+    return plan.graph.find_output(kRowStates) != 0;
+}
+
 class StepPrediction {
   public:
-    StepPrediction(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt)
+    StepPrediction(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt, bool states)
         : plan_(plan),
           rows_(rows),
           row_share_(plan.options.max_rows > 1 ? (rows - 1.0) / (plan.options.max_rows - 1.0) : 0),
           depth_share_(plan.options.max_tokens ? std::min(1.0, static_cast<double>(depth) / plan.options.max_tokens)
                                                : 0),
-          prompt_(prompt) {
+          prompt_(prompt),
+          states_(states) {
         for (std::vector<double>* times : {&free_, &free_before_, &sent_}) times->resize(plan.devices.size());
         time_.busy.resize(plan.devices.size());
-        // States of all rows, which drafts alone need, do not count: prompts are cut as they are without drafts.
         const Value logits = plan.graph.find_output("logits");
-        if (logits && plan.graph.find_output("row_states")) needed_ = storages_needed_by(plan.graph, logits);
+        if (logits && !states && gives_row_states(plan)) needed_ = storages_needed_by(plan.graph, logits);
     }
 
     StepTime run() {
@@ -74,10 +81,14 @@ class StepPrediction {
             // Logits are wanted of the last row.
             take(planned, node, range == TSR_RANGE_OUTPUT_ROWS ? 0 : row_share_, streamed(i));
         }
-        for (const char* name : {"logits", "hidden"}) {
-            if (const Value value = plan_.graph.find_output(name))
-                end_ = std::max(end_, ready(plan_.graph.storage_of(value), 0));
-        }
+        for (const char* name : {"logits", "hidden"}) wait_for(name);
+        if (states_) wait_for(kRowStates);
+    }
+
+    // On the host.
+    void wait_for(const char* output) {
+        if (const Value value = plan_.graph.find_output(output))
+            end_ = std::max(end_, ready(plan_.graph.storage_of(value), 0));
     }
 
     // nullptr: the node is computed where it was planned.
@@ -155,7 +166,7 @@ class StepPrediction {
 
     const Plan& plan_;
     const double rows_, row_share_, depth_share_;
-    const bool prompt_;
+    const bool prompt_, states_;
     double begin_ = 0, end_ = 0;       // of a step
     std::vector<double> free_;         // when each device has done what came before
     std::set<StorageId> needed_;       // by what is predicted; empty: all
@@ -175,13 +186,13 @@ int32_t working_range(const Graph& graph, const Node& node) {
     return node.inputs.empty() || !node.inputs.front() ? TSR_RANGE_FIXED : graph.tensor(node.inputs.front()).range;
 }
 
-StepTime step_time(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt) {
-    return StepPrediction(plan, rows, depth, prompt).run();
+StepTime step_time(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt, bool states) {
+    return StepPrediction(plan, rows, depth, prompt, states).run();
 }
 
 double step_interval(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt) {
-    if (plan.step.slots == 1) return step_time(plan, rows, depth, prompt).seconds;
-    return StepPrediction(plan, rows, depth, prompt).interval();
+    if (plan.step.slots == 1 || gives_row_states(plan)) return step_time(plan, rows, depth, prompt, true).seconds;
+    return StepPrediction(plan, rows, depth, prompt, false).interval();
 }
 
 std::vector<Speed> predict(const Plan& plan) {
@@ -190,7 +201,7 @@ std::vector<Speed> predict(const Plan& plan) {
     for (const uint32_t depth : {0u, plan.options.max_tokens}) {
         Speed& speed = speeds.emplace_back();
         speed.depth = depth;
-        speed.prompt_step = step_time(plan, rows, depth, rows >= plan.prompt_rows_from);
+        speed.prompt_step = step_time(plan, rows, depth, rows >= plan.prompt_rows_from, true);
         speed.prompt_interval = step_interval(plan, rows, depth, rows >= plan.prompt_rows_from);
         speed.generation_step = step_time(plan, 1, depth, false);
         if (speed.prompt_interval > 0) speed.prompt = rows / speed.prompt_interval;

@@ -32,12 +32,14 @@ struct StepTime {
 };
 
 // `rows`: 1 to max_rows, of one sequence, of which `depth` tokens are cached before them (at most max_tokens).
-// `prompt`: the rows belong to the range of prompts (TSR_RANGE_PROMPT_ROWS), else to that of generation.
-StepTime step_time(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt);
+// `prompt`: the rows belong to the range of prompts (TSR_RANGE_PROMPT_ROWS), else to that of generation. `states`: with
+// states of all rows, where the plan gives them to drafts. Without them it is what it is without drafts, by which
+// prompts are cut.
+StepTime step_time(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt, bool states = false);
 
 // Seconds from the end of such a step to that of the next, where those of a long prompt follow each other: as long as a
-// step if they are taken one by one. Else each device begins the next one when it has done its part, as far as so many
-// can be under way.
+// step, with its states, if they are taken one by one, as they are for these. Else each device begins the next one when
+// it has done its part, as far as so many can be under way.
 double step_interval(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt);
 
 // At depth 0 and with as many tokens cached as a sequence can have.

@@ -399,5 +399,27 @@ TEST_F(FitTest, PromptsOverSeveralCardsArePredictedAsAPipeline) {
         EXPECT_NEAR(speed.prompt_interval, speed.prompt_step.seconds, 1e-9 * speed.prompt_interval);
 }
 
+// Steps whose states drafts begin with are waited for, and compute the last layer of all rows.
+TEST_F(FitTest, PromptsWithStatesForDraftsArePredictedStepByStep) {
+    const std::initializer_list<DeviceDescription> cards = {card("CUDA0", "RTX 3090", kRoom),
+                                                            card("CUDA1", "RTX 3090", kRoom)};
+    EngineOptions options;
+    options.placement.tensor_split = {1, 1};
+    const std::vector<Speed> without = predict(plan(options, cards).plan);
+    options.states = true;
+    const PlannedModel planned = plan(options, cards);
+    ASSERT_GT(planned.plan.step.slots, 1u);
+    const std::vector<Speed> with = predict(planned.plan);
+    for (size_t i = 0; i < with.size(); ++i) {
+        const Speed& speed = with[i];
+        EXPECT_DOUBLE_EQ(speed.prompt_interval, speed.prompt_step.seconds);
+        EXPECT_GT(speed.prompt_step.seconds, 1.01 * without[i].prompt_step.seconds);
+        EXPECT_DOUBLE_EQ(speed.generation, without[i].generation);
+        // By which prompts are cut.
+        const StepTime cut = step_time(planned.plan, options.rows, speed.depth, true);
+        EXPECT_DOUBLE_EQ(cut.seconds, without[i].prompt_step.seconds);
+    }
+}
+
 }  // namespace
 }  // namespace tessera
