@@ -57,7 +57,8 @@ struct Task {
     uint32_t scored = 1;  // tokens of the prompt whose probabilities are known; the first has none
 
     DraftAcceptance acceptance{DraftControl::kMemory};
-    bool drafts_begun = false;  // they have been asked for, or could have been
+    bool drafts_begun = false;         // they have been asked for, or could have been
+    std::optional<bool> gives_states;  // whether a source is told of those that the model has; none: not decided yet
 
     // Of the current step.
     std::vector<DraftToken> foreseen;  // behind `tokens`, by a source of drafts

@@ -268,6 +268,31 @@ TEST_P(PredictionDraftsTest, PairsOfBeginningsAreShared) {
     EXPECT_LE(source_->computed_pairs() - once, 40u);
 }
 
+// Where nothing is gained, the layer does not compute one prompt after the other.
+TEST_P(PredictionDraftsTest, FurtherPromptsAreComputedWhereOthersHavePaid) {
+    load(test::golden_model(GetParam()));
+    GeneratorOptions options;
+    options.drafts.sources = {source_};
+    Generator generator(engine(), *tokenizer_, options);
+    // Too short for a draft.
+    const auto change = [](Request& r) { r.max_new_tokens = 2; };
+    std::vector<Token> prompt = texts()[3].prompt;
+    ask(generator, {{prompt, change}});
+    const uint64_t once = source_->computed_pairs();
+    EXPECT_GE(once, prompt.size() - 1);
+    for (int i = 0; i < 4; ++i) {
+        std::ranges::reverse(prompt);
+        prompt.front() = static_cast<Token>(kFirst + i);
+        ask(generator, {{prompt, change}});
+    }
+    EXPECT_EQ(source_->computed_pairs(), once);
+    options.drafts.always = true;
+    Generator always(engine(), *tokenizer_, options);
+    prompt.front() = kFirst + 9;
+    ask(always, {{prompt, change}});
+    EXPECT_GE(source_->computed_pairs(), once + prompt.size() - 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, PredictionDraftsTest, testing::Values("v3-ungrouped", "glm4moe"),
                          [](const auto& instance) {
                              std::string name = instance.param;

@@ -119,6 +119,11 @@ class DraftControl {
     // That took so long for `tokens` of the `allowed` ones, more than kReadAtOnce.
     void read(DraftAcceptance& own, uint32_t allowed, uint32_t tokens, double seconds) noexcept;
 
+    // Whether a source may compute a further prompt beside the model, which cannot be put off: what that took of others
+    // has been gained since, or is kReadingShare of the time.
+    bool may_compute() const noexcept { return owed_ <= 0; }
+    void computed(double seconds) noexcept { owed_ += seconds; }
+
     // Of a draft of this request, since choose().
     void accepted(DraftAcceptance& own, uint32_t tokens) const noexcept { own.earn(tokens * token_seconds_); }
 
@@ -151,6 +156,7 @@ class DraftControl {
     uint32_t unasked_ = 0;      // times that it was not worth asking, since it was asked
     double reading_ = 0;        // seconds for a token of a text that is read; 0: not known
     double gained_ = 0;         // seconds that drafts have gained, without what has been spent on reading
+    double owed_ = 0;           // seconds in which prompts were computed that nothing has paid for yet
     double token_seconds_ = 0;  // what a token took in the last step, without drafts
 };
 

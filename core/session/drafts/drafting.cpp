@@ -79,29 +79,37 @@ bool Drafting::ask(DraftSource& source, std::span<DraftWish> wishes) {
     return false;
 }
 
-bool Drafting::needs_states(const Task& task) const noexcept {
-    return drafts(task) && task.request.max_new_tokens > 1;
+bool Drafting::needs_states(Task& task) const noexcept {
+    if (!drafts(task) || task.request.max_new_tokens <= 1) return false;
+    // Of its whole text, or not at all.
+    if (!task.gives_states) task.gives_states = options_.always || control_.may_compute();
+    return *task.gives_states;
 }
 
 bool Drafting::wants_states(std::span<Task* const> tasks) const noexcept {
     return std::ranges::any_of(options_.sources, [](const auto& source) { return source->wants_states(); }) &&
-           std::ranges::any_of(tasks, [&](const Task* task) { return needs_states(*task); });
+           std::ranges::any_of(tasks, [&](Task* task) { return needs_states(*task); });
 }
 
 void Drafting::computed(std::span<Task* const> tasks, std::span<const BatchEntry> entries) {
     for (const auto& source : std::vector(options_.sources)) {
         if (!source->wants_states()) continue;
         std::vector<DraftStates> given;
+        bool prompts = false;
         for (size_t i = 0; i < entries.size(); ++i) {
-            const Task& task = *tasks[i];
+            Task& task = *tasks[i];
             if (!needs_states(task)) continue;
             const auto states = engine_.states(i);
             if (states.empty()) continue;
             const auto rows = static_cast<uint32_t>(entries[i].tokens.size());
+            prompts = prompts || rows > most_ + 1;
             given.push_back({task.answer.id, engine_.cache().length(*task.sequence) - rows, entries[i].tokens, states,
                              task.tokens});
         }
-        if (!given.empty()) without_failure(*source, [&] { source->computed(given); });
+        if (given.empty()) continue;
+        const auto start = Clock::now();
+        without_failure(*source, [&] { source->computed(given); });
+        if (prompts) control_.computed(seconds_since(start));
     }
 }
 

@@ -47,7 +47,7 @@ class Drafting {
     double take_seconds() noexcept { return std::exchange(seconds_, 0); }
 
   private:
-    bool needs_states(const Task& task) const noexcept;
+    bool needs_states(Task& task) const noexcept;
     bool ask(DraftSource& source, std::span<DraftWish> wishes);
     void ask_costly(DraftSource& source, std::span<Task* const> tasks, std::span<DraftWish> wishes, uint32_t others);
     template <typename Work>
