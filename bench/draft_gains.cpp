@@ -3,8 +3,9 @@
 // of one sequence in turns, then answers without drafts and with them, in turns, and holds both to the same tokens.
 // Drafts are: tokens of the answer of which each is right with a given probability; what NgramDrafts find where the
 // prompt had the answer but for each fourth token, and so on; and those of a draft model. Of the latter the time of the
-// prompt counts, too. The bound of a probability is that of the best fixed length, by the times of the steps. With one
-// thread times are the processor's, which other processes disturb less.
+// prompt counts, too. The first round is that of which nothing was known before. The bound of a probability is that of
+// the best fixed length, by the times of the steps. With one thread times are the processor's, which other processes
+// disturb less.
 #include "core/base/error.hpp"
 #include "core/base/seconds.hpp"
 #include "core/hardware/hardware.hpp"
@@ -248,7 +249,8 @@ int main(int argc, char** argv) try {
     for (const auto& [rows, seconds] : times)
         std::printf("| %u | %.2f | %.2f |\n", rows, seconds * 1e3, seconds / times.at(1));
     std::printf(
-        "\n| clients | drafts | bound | gain | least | drafted, accepted |\n| --- | --- | --- | --- | --- | --- |\n");
+        "\n| clients | drafts | bound | gain | first | least | drafted, accepted |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n");
     bool same = true;
     session::Generator plain(engine, *tokenizer);
     for (const double count : clients) {
@@ -269,8 +271,8 @@ int main(int argc, char** argv) try {
                 all += b.drafted;
                 accepted += b.accepted;
             }
-            std::printf("| %.0f | %s %.2f | %.2f | %.3f | %.3f | %llu, %llu |\n", count, what, value, most,
-                        median(without) / median(with), *std::ranges::min_element(gains),
+            std::printf("| %.0f | %s %.2f | %.2f | %.3f | %.3f | %.3f | %llu, %llu |\n", count, what, value, most,
+                        median(without) / median(with), gains.front(), *std::ranges::min_element(gains),
                         static_cast<unsigned long long>(all), static_cast<unsigned long long>(accepted));
             std::fflush(stdout);
         };
