@@ -8,9 +8,11 @@ Floods come from 127.0.1.1 with a key of their own, and are bounded in time, byt
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import pathlib
+import re
 import resource
 import socket
 import sys
@@ -18,8 +20,10 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests" / "server"))
+for tests in ("server", "structure"):
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests" / tests))
 import running_server  # noqa: E402
+from hostile_forms import HOSTILE_FORMS  # noqa: E402
 from running_server import CHAT, RunningServer, chat  # noqa: E402
 
 MIB = 1 << 20
@@ -72,9 +76,9 @@ class Flood:
         while self.running():
             time.sleep(0.1)
 
-    def asked(self, data):
+    def asked(self, *several):
         """One request after another."""
-        while self.running():
+        for data in itertools.takewhile(lambda _: self.running(), itertools.cycle(several)):
             with contextlib.suppress(OSError):
                 connection = self.connect()
                 connection.settimeout(max(self.end - time.monotonic(), 0.1))
@@ -104,15 +108,35 @@ FLOODS = {
     "62 MiB of one letter, /tokenize": lambda flood: flood.asked(post(b"/tokenize", json.dumps({"content": "a" * (62 * MIB)}).encode())),
     "60 MiB of empty lists in JSON": lambda flood: flood.asked(post(b"/v1/completions", b'{"prompt":[' + b"[]," * (20 * MIB) + b"0]}")),
     "3 chats with `n: 128`": lambda flood: flood.held(answers(n=128), 3),
+    "forms of an answer without end": lambda flood: flood.asked(*[post(CHAT.encode(), json.dumps(chat(max_tokens=20, **form)).encode()) for form in HOSTILE_FORMS]),
     "1,500 connections that are silent": lambda flood: flood.held(b"", 1500),
     "1,500 connections with bodies that stop": lambda flood: flood.held(post(b"/tokenize", b"{", length=5000), 1500),
     "1,500 connections whose answers wait": lambda flood: flood.held(answers(), 1500),
 }
 
 
+def family(pid):
+    """The process and all below it."""
+    children = {}
+    for folder in pathlib.Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[1]
+                children.setdefault(int(parent), []).append(int(folder.name))
+    found = [pid]
+    for one in found:
+        found += children.get(one, [])
+    return found
+
+
 def resident(server):
-    with open(f"/proc/{server.process.pid}/status") as file:
-        return int(next(line for line in file if line.startswith("RssAnon")).split()[1]) / 1024
+    """MiB of memory that is the server's own, or that of processes of it."""
+    kib = 0
+    for pid in family(server.process.pid):
+        with contextlib.suppress(OSError):
+            found = re.search(r"^RssAnon:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M)
+            kib += int(found.group(1)) if found else 0
+    return kib / 1024
 
 
 class Asking:

@@ -13,6 +13,7 @@ import unittest
 
 import jsonschema
 import running_server
+from hostile_forms import HOSTILE_FORMS
 from running_server import RunningServer, chat
 
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
@@ -169,16 +170,7 @@ class Structure(unittest.TestCase):
 
         thread = threading.Thread(target=other)
         thread.start()
-        letters = "(a|b)*a" + "(a|b)" * 30
-        hostile = [{"regex": "((a{1000}){1000}){1000}"}, {"regex": "(" * 5000 + "a" + ")" * 5000}, {"regex": letters},
-                   {"json_schema": {"allOf": [{"type": "string", "pattern": f"(a|b)*{'ab'[i % 2]}(a|b){{{i}}}"} for i in range(16)]}},
-                   {"json_schema": {"$ref": "#"}}, {"json_schema": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
-                   {"json_schema": {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}},
-                   {"json_schema": {"type": "string", "pattern": "^[^x]{1,5000}a[^y]{1,5000}$"}}, {"json_schema": {"type": "array", "minItems": 100000, "items": {"type": "null"}}},
-                   {"json_schema": {"enum": [str(i * 7919) for i in range(50000)]}}, {"grammar": 'root ::= root root | "a" | ""'},
-                   {"grammar": 'root ::= x* x* "b"\nx ::= ("a"* "a"*)*'}, {"grammar": "root ::= " + "(" * 1000 + '"a"' + ")" * 1000},
-                   {"grammar": "".join(f"r{i} ::= r{i + 1} r{i + 1}\n" for i in range(30)) + 'r30 ::= "a"\nroot ::= r0'}]
-        for fields in hostile:
+        for fields in HOSTILE_FORMS:
             start = time.monotonic()
             status, answer = self.ask(max_tokens=20, **fields)
             print(f"{str(fields)[:60]:62} {status} {time.monotonic() - start:5.2f} s  {answer.get('error', {}).get('message', answer.get('choices', [{}])[0].get('finish_reason'))[:90]!r}", flush=True)
