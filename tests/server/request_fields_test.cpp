@@ -311,6 +311,8 @@ TEST(RequestFields, UnknownOnesAreRefusedByName) {
             EXPECT_EQ(error->parameter(), where(place, name));
             EXPECT_EQ(error->code(), "unknown_parameter");
         }
+        const auto error = error_of(place, with(place, "no_such_field", nullptr));
+        EXPECT_FALSE(error) << place.table->name() << ": " << error->what();
     }
     const Place chats = places().front();
     EXPECT_THAT(error_of(chats, with(chats, "temprature", 1))->what(), HasSubstr("'temperature'"));
