@@ -132,6 +132,10 @@ std::string_view returned_reasoning(std::string_view told) noexcept {
     return told.starts_with(kReturnedReasoning) ? told.substr(kReturnedReasoning.size()) : std::string_view();
 }
 
+std::string unread_part(std::string_view type) {
+    return fmt::format("[{}, which cannot be shown: text alone is read here]", type);
+}
+
 void append_line(std::string& to, std::string_view text) {
     if (!to.empty() && !text.empty()) to += '\n';
     to += text;

@@ -115,6 +115,10 @@ struct ToolForm {
 text::ChatTool read_own_tool(const boost::json::object& object, const std::string& path, const ToolForm& form,
                              const std::function<void(const Fields& tool)>& read_more = {});
 
+// What a result of a tool has in place of an image or a document, `type`. Refusing it would end the conversation: its
+// client sends it again with all that follows.
+std::string unread_part(std::string_view type);
+
 // Puts a text, if there is any, on a line of its own.
 void append_line(std::string& to, std::string_view text);
 

@@ -47,7 +47,8 @@ class FieldTable {
     std::optional<size_t> index_of(std::string_view name) const;
 
     // Throws ApiError(400) that names the first field of `object`, which lies at `path` in the request, that is not
-    // known or is refused; null asks for nothing, whatever the name. `name`: of the object in the message, where several share the table; empty: the table's.
+    // known or is refused; null asks for nothing, whatever the name. `name`: of the object in the message, where
+    // several share the table; empty: the table's.
     void check(const boost::json::object& object, std::string_view path, std::string_view name = {}) const;
 
   private:

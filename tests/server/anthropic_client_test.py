@@ -166,6 +166,20 @@ class Scripted(ScriptedServer):
         self.assertEqual(status, 400)
         self.assertIn("max_tokens", answer["error"]["message"])
 
+    def test_images_of_tools(self):
+        """As Claude Code sends an image that it has read: were it refused, so would be all that follows."""
+        def used(*parts):
+            body = [QUESTION, {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "get_weather", "input": {}}]},
+                    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": list(parts)}]}]
+            return self.client.messages.count_tokens(model="any", messages=body, tools=[TOOL]).input_tokens
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+        text = {"type": "text", "text": "a"}
+        self.assertEqual(used(text, image), used(text, {"type": "text", "text": "[image, which cannot be shown: text alone is read here]"}))
+        self.assertEqual(used({**image, "type": "document", "title": "t"}), used({"type": "text", "text": "[document, which cannot be shown: text alone is read here]"}))
+        with self.assertRaises(anthropic.BadRequestError) as raised:
+            used({**image, "nonsense": 1})
+        self.assertIn("messages[2].content[0].content[0].nonsense", str(raised.exception))
+
     def test_what_is_not_offered(self):
         for more, part in (({"tool_choice": {"type": "tool", "name": "nobody"}}, "nobody"),
                            ({"extra_body": {"mcp_servers": [{"type": "url"}]}}, "mcp_servers"),

@@ -99,7 +99,7 @@ std::vector<Place> places() {
         "tools":[{"name":"f","input_schema":{}}],"tool_choice":{"type":"auto"},"thinking":{"type":"disabled"},"output_config":{}})";
     const std::string changes = R"({"max_tokens":1,"messages":[{"role":"user","content":"a"},
         {"role":"assistant","content":[{"type":"tool_use","id":"i","name":"f","input":{}}]},
-        {"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":[{"type":"tool_reference","tool_name":"g"}]}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":[{"type":"tool_reference","tool_name":"g"},{"type":"image"}]}]},
         {"role":"system","content":[{"type":"tool_removal","tool":{"type":"tool_reference","name":"g"}}]}],
         "tools":[{"name":"f","input_schema":{}},{"name":"g","input_schema":{},"defer_loading":true}]})";
     const std::string ollama_calls = R"({"options":{},"messages":[{"role":"user","content":"a"},
@@ -118,7 +118,7 @@ std::vector<Place> places() {
     const std::string grouped =
         R"({"input":"a","tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]}]})";
     const std::string custom = R"({"input":[{"type":"custom_tool_call","call_id":"i","name":"f","input":"a"},
-        {"type":"custom_tool_call_output","call_id":"i","output":"c"}],"prompt_cache_options":{},
+        {"type":"custom_tool_call_output","call_id":"i","output":[{"type":"input_image"}]}],"prompt_cache_options":{},
         "tools":[{"type":"custom","name":"f","format":{"type":"grammar","syntax":"lark","definition":"start: \"a\""}}]})";
     const std::string gap = R"({"input_prefix":"a","input_suffix":"b","input_extra":[{"text":"c"}]})";
     const std::string question = R"({"role":"user","content":"hi"})";
@@ -214,6 +214,7 @@ std::vector<Place> places() {
         {&anthropic::tool_result_table(), messages_chat, blocks, {"messages", "2", "content", "0"}},
         {&anthropic::tool_table(), messages_chat, blocks, {"tools", "0"}},
         {&anthropic::found_tool_table(), messages_chat, changes, {"messages", "2", "content", "0", "content", "0"}},
+        {&anthropic::unread_table(), messages_chat, changes, {"messages", "2", "content", "0", "content", "1"}},
         {&anthropic::tool_change_table(), messages_chat, changes, {"messages", "3", "content", "0"}},
         {&anthropic::changed_tool_table(), messages_chat, changes, {"messages", "3", "content", "0", "tool"}},
         {&anthropic::tool_choice_table(), messages_chat, blocks, {"tool_choice"}},
@@ -233,6 +234,7 @@ std::vector<Place> places() {
         {&responses::custom_call_output_table(), response, custom, {"input", "1"}},
         {&responses::custom_tool_table(), response, custom, {"tools", "0"}},
         {&responses::custom_format_table(), response, custom, {"tools", "0", "format"}},
+        {&responses::unread_table(), response, custom, {"input", "1", "output", "0"}},
         {&responses::cache_options_table(), response, custom, {"prompt_cache_options"}},
         {&responses::reasoning_table(), response, items, {"reasoning"}},
         {&responses::text_table(), response, items, {"text"}},

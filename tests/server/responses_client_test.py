@@ -175,6 +175,17 @@ class Scripted(ScriptedServer):
             self.skipTest(str(error))
         self.assertEqual((call.type, call.name), ("function_call", "get_weather"))
 
+    def test_images_of_tools(self):
+        """As Codex sends an image that its tool view_image has read: were it refused, so would be all that follows."""
+        def used(output):
+            return self.ask([{"role": "user", "content": QUESTION}, {"type": "function_call", "call_id": "1", "name": "get_weather", "arguments": "{}"},
+                             {"type": "function_call_output", "call_id": "1", "output": output}]).usage.input_tokens
+        image = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "high"}
+        self.assertEqual(used([{"type": "input_text", "text": "a"}, image]), used("a\n[image, which cannot be shown: text alone is read here]"))
+        with self.assertRaises(openai.BadRequestError) as raised:
+            used([{"type": "input_audio"}])
+        self.assertIn("input[2].output[0]", str(raised.exception))
+
     def test_calls_with_a_text_are_held_to_a_pattern(self):
         text = '*** Begin "Patch"\n+a\\b'
         pattern = r'\*\*\* Begin "Patch"\n\+a\\b'

@@ -89,10 +89,19 @@ constexpr FieldRow kToolUse[] = {
 constexpr FieldRow kToolResult[] = {
     {"type", kHonoured, "tool_result"},
     {"tool_use_id", kHonoured, "the call that it answers"},
-    {"content", kHonoured, "a text, or blocks of text"},
+    {"content", kHonoured,
+     "a text, or blocks of text; of an image or a document the model is told that it cannot be shown"},
     {"is_error", kHarmless, "the text says what failed"},
     {"toolset_name", kHarmless, kBookkeeping},
     {"cache_control", kHarmless, kCacheControl},
+};
+
+constexpr std::string_view kNotShown = "the model is not shown it";
+
+constexpr FieldRow kUnread[] = {
+    {"type", kHonoured, "image or document"}, {"source", kHarmless, kNotShown},
+    {"title", kHarmless, kNotShown},          {"context", kHarmless, kNotShown},
+    {"citations", kHarmless, kNotShown},      {"cache_control", kHarmless, kCacheControl},
 };
 
 constexpr FieldRow kTool[] = {
@@ -176,12 +185,24 @@ std::string error_json(const ApiError& error) {
 }
 
 std::span<const FieldTable* const> tables() {
-    static const FieldTable* const all[] = {
-        &messages_table(),      &count_table(),    &message_table(),           &system_part_table(),
-        &text_table(),          &thinking_table(), &redacted_thinking_table(), &tool_use_table(),
-        &tool_result_table(),   &tool_table(),     &tool_choice_table(),       &thinking_option_table(),
-        &output_config_table(), &format_table(),   &found_tool_table(),        &tool_change_table(),
-        &changed_tool_table()};
+    static const FieldTable* const all[] = {&messages_table(),
+                                            &count_table(),
+                                            &message_table(),
+                                            &system_part_table(),
+                                            &text_table(),
+                                            &thinking_table(),
+                                            &redacted_thinking_table(),
+                                            &tool_use_table(),
+                                            &tool_result_table(),
+                                            &unread_table(),
+                                            &tool_table(),
+                                            &tool_choice_table(),
+                                            &thinking_option_table(),
+                                            &output_config_table(),
+                                            &format_table(),
+                                            &found_tool_table(),
+                                            &tool_change_table(),
+                                            &changed_tool_table()};
     return all;
 }
 
@@ -242,6 +263,11 @@ const FieldTable& tool_result_table() {
 
 const FieldTable& tool_table() {
     static const FieldTable table("a tool of /v1/messages", {kTool});
+    return table;
+}
+
+const FieldTable& unread_table() {
+    static const FieldTable table("a block image or document of a tool_result of /v1/messages", {kUnread});
     return table;
 }
 

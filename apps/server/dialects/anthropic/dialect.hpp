@@ -17,6 +17,7 @@ const FieldTable& thinking_table();
 const FieldTable& redacted_thinking_table();
 const FieldTable& tool_use_table();
 const FieldTable& tool_result_table();
+const FieldTable& unread_table();  // what the model is not shown of a result
 const FieldTable& tool_table();
 const FieldTable& found_tool_table();    // a block tool_reference of a tool's result
 const FieldTable& tool_change_table();   // blocks tool_addition and tool_removal

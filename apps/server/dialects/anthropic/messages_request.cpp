@@ -73,6 +73,13 @@ std::string system_text(const Fields& fields) {
     return text;
 }
 
+std::string unread_of(const json::object& block, const std::string& path) {
+    const Fields fields(block, unread_table(), path);
+    std::string text = unread_part(*fields.text("type"));
+    fields.check_read();
+    return text;
+}
+
 text::ChatMessage result_of(const json::object& block, const std::string& path, OfferedTools& tools) {
     const Fields fields(block, tool_result_table(), path);
     fields.text("type");
@@ -87,6 +94,8 @@ text::ChatMessage result_of(const json::object& block, const std::string& path, 
                 append_line(message.content, fmt::format("{} can be called now.", tools.add_found(part, where)));
             else if (type == "text")
                 append_line(message.content, text_of(part, where, text_table()));
+            else if (type == "image" || type == "document")
+                append_line(message.content, unread_of(part, where));
             else
                 refuse_type(type, where);
         });

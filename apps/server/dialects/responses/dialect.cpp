@@ -76,10 +76,13 @@ constexpr FieldRow kCall[] = {
     {"caller", kHarmless, kBookkeeping},
 };
 
+constexpr std::string_view kOutput =
+    "a text, or parts that are texts; of an image or a file the model is told that it cannot be shown";
+
 constexpr FieldRow kCallOutput[] = {
     {"type", kHonoured, "function_call_output"},
     {"call_id", kHonoured, "the call that it answers"},
-    {"output", kHonoured, "a text, or parts that are texts"},
+    {"output", kHonoured, kOutput},
     {"name", kHarmless, kCallTells},
     {"namespace", kHarmless, kCallTells},
     {"caller", kHarmless, kBookkeeping},
@@ -101,7 +104,7 @@ constexpr FieldRow kCustomCall[] = {
 constexpr FieldRow kCustomCallOutput[] = {
     {"type", kHonoured, "custom_tool_call_output"},
     {"call_id", kHonoured, "the call that it answers"},
-    {"output", kHonoured, "a text, or parts that are texts"},
+    {"output", kHonoured, kOutput},
     {"name", kHarmless, kCallTells},
     {"caller", kHarmless, kBookkeeping},
     {"id", kHarmless, kBookkeeping},
@@ -123,6 +126,19 @@ constexpr FieldRow kPart[] = {
     {"text", kHonoured, "the text"},
     {"annotations", kHarmless, kNotes},
     {"logprobs", kHarmless, kNotes},
+    {"prompt_cache_breakpoint", kHarmless, kAllCached},
+};
+
+constexpr std::string_view kNotShown = "the model is not shown it";
+
+constexpr FieldRow kUnread[] = {
+    {"type", kHonoured, "input_image or input_file"},
+    {"image_url", kHarmless, kNotShown},
+    {"detail", kHarmless, kNotShown},
+    {"file_id", kHarmless, kNotShown},
+    {"file_data", kHarmless, kNotShown},
+    {"file_url", kHarmless, kNotShown},
+    {"filename", kHarmless, kNotShown},
     {"prompt_cache_breakpoint", kHarmless, kAllCached},
 };
 
@@ -209,25 +225,12 @@ constexpr FieldRow kFormat[] = {
 };
 
 std::span<const FieldTable* const> tables() {
-    static const FieldTable* const all[] = {&responses_table(),
-                                            &message_table(),
-                                            &call_table(),
-                                            &call_output_table(),
-                                            &reasoning_item_table(),
-                                            &part_table(),
-                                            &reasoning_part_table(),
-                                            &tool_table(),
-                                            &named_tool_table(),
-                                            &allowed_tools_table(),
-                                            &reasoning_table(),
-                                            &text_table(),
-                                            &format_table(),
-                                            &namespace_table(),
-                                            &custom_tool_table(),
-                                            &cache_options_table(),
-                                            &custom_format_table(),
-                                            &custom_call_table(),
-                                            &custom_call_output_table()};
+    static const FieldTable* const all[] = {
+        &responses_table(),      &message_table(),       &call_table(),           &call_output_table(),
+        &reasoning_item_table(), &part_table(),          &reasoning_part_table(), &tool_table(),
+        &named_tool_table(),     &allowed_tools_table(), &reasoning_table(),      &text_table(),
+        &format_table(),         &namespace_table(),     &custom_tool_table(),    &cache_options_table(),
+        &unread_table(),         &custom_format_table(), &custom_call_table(),    &custom_call_output_table()};
     return all;
 }
 
@@ -278,6 +281,11 @@ const FieldTable& reasoning_item_table() {
 
 const FieldTable& part_table() {
     static const FieldTable table("a part of a content of /v1/responses", {kPart});
+    return table;
+}
+
+const FieldTable& unread_table() {
+    static const FieldTable table("a part input_image or input_file of an output of /v1/responses", {kUnread});
     return table;
 }
 

@@ -16,6 +16,7 @@ const FieldTable& custom_call_table();
 const FieldTable& custom_call_output_table();
 const FieldTable& reasoning_item_table();
 const FieldTable& part_table();            // of a message's content, and of a call's output
+const FieldTable& unread_table();          // what the model is not shown of a call's output
 const FieldTable& reasoning_part_table();  // of an item reasoning
 const FieldTable& tool_table();
 const FieldTable& namespace_table();      // a tool that is a group of others

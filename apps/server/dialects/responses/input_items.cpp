@@ -25,9 +25,9 @@ std::string type_of(const json::object& object) {
     return type->is_string() ? std::string(type->get_string()) : shown(*type);
 }
 
-// Texts of parts, which are of one of these types.
+// Texts of parts, which are of one of these types. `of_tool`: what a tool has given, of which some may be no text.
 std::string texts_of(const Fields& fields, std::string_view name, const FieldTable& table,
-                     std::initializer_list<std::string_view> types) {
+                     std::initializer_list<std::string_view> types, bool of_tool = false) {
     const json::value* const given = fields.find(name);
     if (!given) return {};
     if (given->is_string()) return std::string(given->get_string());
@@ -35,6 +35,13 @@ std::string texts_of(const Fields& fields, std::string_view name, const FieldTab
     std::string text;
     each_object(fields, name, kMaximumParts, [&](const json::object& object, const std::string& path) {
         const std::string type = type_of(object);
+        if (of_tool && (type == "input_image" || type == "input_file")) {
+            const Fields unread(object, unread_table(), path);
+            unread.text("type");
+            unread.check_read();
+            append_line(text, unread_part(type == "input_image" ? "image" : "file"));
+            return;
+        }
         if (std::ranges::find(types, type) == types.end())
             throw ApiError(400,
                            fmt::format("{}: parts of type {} are not read here; this version reads text alone: {}",
@@ -50,8 +57,8 @@ std::string texts_of(const Fields& fields, std::string_view name, const FieldTab
     return text;
 }
 
-std::string content_of(const Fields& fields, std::string_view name) {
-    return texts_of(fields, name, part_table(), {"input_text", "output_text", "text"});
+std::string content_of(const Fields& fields, std::string_view name, bool of_tool = false) {
+    return texts_of(fields, name, part_table(), {"input_text", "output_text", "text"}, of_tool);
 }
 
 // Makes messages of items, one after the other.
@@ -127,7 +134,7 @@ class Messages {
         const auto id = item.text("call_id");
         if (!id) item.reject("call_id", "the call_id of a call");
         if (!item.has("output")) item.reject("output", kTexts);
-        text::ChatMessage message{"tool", content_of(item, "output")};
+        text::ChatMessage message{"tool", content_of(item, "output", true)};
         message.tool_call_id = *id;
         item.check_read();
         all_.push_back(std::move(message));
