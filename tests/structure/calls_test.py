@@ -124,6 +124,26 @@ class Calls(unittest.TestCase):
                 self.assertGreater(calls, 0, (syntax, special))
                 self.assertGreater(contents, 0, (syntax, special))
 
+    def test_calls_or_an_answer_of_a_form(self):
+        one, form = schema(["a"], a={"enum": [1, 2]}), schema(["sun"], sun={"type": "boolean"}, name=SHORT)
+        for syntax in self.syntaxes:
+            for special in (False, True):
+                calls = contents = 0
+                asked = {"several": True, "any": True, "otherwise": form, "special": special, "more": 8}
+                for read in [read for calling in (False, True) for read in self.walk(syntax, [{"name": "f", "parameters": one}], calling=calling, **asked)]:
+                    self.assertNotIn("error", read, syntax)
+                    if not read["ended"]:
+                        continue
+                    self.check({"f": one}, read, (syntax, special))
+                    calls += len(read["calls"]) > 0
+                    if not read["calls"]:
+                        contents += 1
+                        jsonschema.validate(json.loads(read["content"]), form)
+                    else:
+                        self.assertEqual(read["content"].strip(), "", (syntax, special, read))
+                self.assertGreater(calls, 0, (syntax, special))
+                self.assertGreater(contents, 0, (syntax, special))
+
     def test_what_cannot_be_held_is_refused_by_name(self):
         for syntax in self.syntaxes:
             if syntax in JSON_FORMATS:

@@ -228,8 +228,10 @@ json::object CallsWalker::answer(const json::object& asked) const {
     const Model& model = is_set(asked, "special") ? special_ : plain_;
     std::shared_ptr<const Grammar> grammar;
     try {
+        const json::value* const otherwise = asked.if_contains("otherwise");
+        const Body form = otherwise ? schema_body(*otherwise) : Body();
         const Body body = calls_body(syntax, tools, {.any = is_set(asked, "any"), .several = is_set(asked, "several")},
-                                     *model.tokenizer);
+                                     *model.tokenizer, otherwise ? &form : nullptr);
         grammar = model.helper->compile(answer_grammar(body, syntax, *model.tokenizer));
     } catch (const Error& error) {
         return {{"refused", error.what()}};
