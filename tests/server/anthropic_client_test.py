@@ -175,10 +175,27 @@ class Scripted(ScriptedServer):
         image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
         text = {"type": "text", "text": "a"}
         self.assertEqual(used(text, image), used(text, {"type": "text", "text": "[image, which cannot be shown: text alone is read here]"}))
+        document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "abc"}, "title": "t", "context": "c"}
+        self.assertEqual(used(document), used({"type": "text", "text": "t\nc\nabc"}))
         self.assertEqual(used({**image, "type": "document", "title": "t"}), used({"type": "text", "text": "[document, which cannot be shown: text alone is read here]"}))
         with self.assertRaises(anthropic.BadRequestError) as raised:
             used({**image, "nonsense": 1})
         self.assertIn("messages[2].content[0].content[0].nonsense", str(raised.exception))
+
+    def test_documents_that_are_texts(self):
+        def used(*blocks):
+            return self.client.messages.count_tokens(model="any", messages=[{"role": "user", "content": [*blocks, {"type": "text", "text": "What?"}]}]).input_tokens
+        document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "abc"}, "title": "t", "citations": {"enabled": False}}
+        result = {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "abc"}]}
+        self.assertEqual(used(document), used({"type": "text", "text": "t\nabc"}))
+        self.assertEqual(used({**document, "source": {"type": "content", "content": [{"type": "text", "text": "abc"}]}}), used(document))
+        self.assertEqual(used(result), used({"type": "text", "text": "t\ns\nabc"}))
+        for block, part in (({**document, "source": {"type": "base64", "media_type": "application/pdf", "data": ""}}, "source of type text"),
+                            ({**document, "citations": {"enabled": True}}, "citations.enabled"), ({**document, "source": {"type": "text"}}, "source.data"),
+                            ({**result, "content": [{"type": "image"}]}, "content[0].content[0].type")):
+            with self.assertRaises(anthropic.BadRequestError) as raised:
+                used(block)
+            self.assertIn(part, raised.exception.body["error"]["message"])
 
     def test_what_is_not_offered(self):
         for more, part in (({"tool_choice": {"type": "tool", "name": "nobody"}}, "nobody"),

@@ -102,6 +102,9 @@ std::vector<Place> places() {
         {"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":[{"type":"tool_reference","tool_name":"g"},{"type":"image"}]}]},
         {"role":"system","content":[{"type":"tool_removal","tool":{"type":"tool_reference","name":"g"}}]}],
         "tools":[{"name":"f","input_schema":{}},{"name":"g","input_schema":{},"defer_loading":true}]})";
+    const std::string documents = R"({"max_tokens":1,"messages":[{"role":"user","content":[
+        {"type":"document","source":{"type":"text","data":"a"},"citations":{}},
+        {"type":"search_result","title":"a","source":"b","content":[{"type":"text","text":"c"}]}]}]})";
     const std::string ollama_calls = R"({"options":{},"messages":[{"role":"user","content":"a"},
         {"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"b"}]})";
     const std::string formatted = R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],
@@ -215,6 +218,10 @@ std::vector<Place> places() {
         {&anthropic::tool_table(), messages_chat, blocks, {"tools", "0"}},
         {&anthropic::found_tool_table(), messages_chat, changes, {"messages", "2", "content", "0", "content", "0"}},
         {&anthropic::unread_table(), messages_chat, changes, {"messages", "2", "content", "0", "content", "1"}},
+        {&anthropic::document_table(), messages_chat, documents, {"messages", "0", "content", "0"}},
+        {&anthropic::document_source_table(), messages_chat, documents, {"messages", "0", "content", "0", "source"}},
+        {&anthropic::search_result_table(), messages_chat, documents, {"messages", "0", "content", "1"}},
+        {&anthropic::citations_table(), messages_chat, documents, {"messages", "0", "content", "0", "citations"}},
         {&anthropic::tool_change_table(), messages_chat, changes, {"messages", "3", "content", "0"}},
         {&anthropic::changed_tool_table(), messages_chat, changes, {"messages", "3", "content", "0", "tool"}},
         {&anthropic::tool_choice_table(), messages_chat, blocks, {"tool_choice"}},

@@ -104,6 +104,35 @@ constexpr FieldRow kUnread[] = {
     {"citations", kHarmless, kNotShown},      {"cache_control", kHarmless, kCacheControl},
 };
 
+constexpr FieldRow kDocument[] = {
+    {"type", kHonoured, "document"},
+    {"source", kHonoured, "a text; others are refused in a message"},
+    {"title", kHonoured, "a text, which stands before the document"},
+    {"context", kHonoured, "a text, which stands before the document"},
+    {"citations", kHonoured, "an object"},
+    {"cache_control", kHarmless, kCacheControl},
+};
+
+constexpr FieldRow kDocumentSource[] = {
+    {"type", kHonoured, "text or content"},
+    {"data", kHonoured, "with type text: the text"},
+    {"content", kHonoured, "with type content: a text, or blocks of text"},
+    {"media_type", kHarmless, "the text is written as it is"},
+};
+
+constexpr FieldRow kSearchResult[] = {
+    {"type", kHonoured, "search_result"},
+    {"title", kHonoured, "a text, which stands before the result"},
+    {"source", kHonoured, "a text, which stands before the result"},
+    {"content", kHonoured, "blocks of text"},
+    {"citations", kHonoured, "an object"},
+    {"cache_control", kHarmless, kCacheControl},
+};
+
+constexpr FieldRow kCitations[] = {
+    {"enabled", kRefused, kNoCitations},
+};
+
 constexpr FieldRow kTool[] = {
     {"type", kHonoured, "custom"},
     {"name", kHonoured, "a text"},
@@ -195,6 +224,10 @@ std::span<const FieldTable* const> tables() {
                                             &tool_use_table(),
                                             &tool_result_table(),
                                             &unread_table(),
+                                            &document_table(),
+                                            &document_source_table(),
+                                            &search_result_table(),
+                                            &citations_table(),
                                             &tool_table(),
                                             &tool_choice_table(),
                                             &thinking_option_table(),
@@ -268,6 +301,26 @@ const FieldTable& tool_table() {
 
 const FieldTable& unread_table() {
     static const FieldTable table("a block image or document of a tool_result of /v1/messages", {kUnread});
+    return table;
+}
+
+const FieldTable& document_table() {
+    static const FieldTable table("a block document of /v1/messages", {kDocument});
+    return table;
+}
+
+const FieldTable& document_source_table() {
+    static const FieldTable table("the source of a block document of /v1/messages", {kDocumentSource});
+    return table;
+}
+
+const FieldTable& search_result_table() {
+    static const FieldTable table("a block search_result of /v1/messages", {kSearchResult});
+    return table;
+}
+
+const FieldTable& citations_table() {
+    static const FieldTable table("citations of a block document or search_result of /v1/messages", {kCitations});
     return table;
 }
 

@@ -19,6 +19,10 @@ const FieldTable& tool_use_table();
 const FieldTable& tool_result_table();
 const FieldTable& unread_table();  // what the model is not shown of a result
 const FieldTable& tool_table();
+const FieldTable& document_table();  // a block document that is a text
+const FieldTable& document_source_table();
+const FieldTable& search_result_table();
+const FieldTable& citations_table();     // of both
 const FieldTable& found_tool_table();    // a block tool_reference of a tool's result
 const FieldTable& tool_change_table();   // blocks tool_addition and tool_removal
 const FieldTable& changed_tool_table();  // of these

@@ -2,6 +2,7 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/dialects/anthropic/dialect.hpp"
+#include "apps/server/dialects/anthropic/documents.hpp"
 #include "apps/server/dialects/anthropic/offered_tools.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -38,7 +39,8 @@ std::string_view type_of(const json::object& block, const std::string& path) {
 
 [[noreturn]] void refuse_type(std::string_view type, const std::string& path) {
     throw ApiError(400,
-                   fmt::format("{}: blocks of type \"{}\" are not read; this version reads text alone", path, type),
+                   fmt::format("{}: blocks of type \"{}\" are not read; this version reads text alone{}", path, type,
+                               type == "document" ? ": give it as a source of type text" : ""),
                    path, "not_supported");
 }
 
@@ -73,6 +75,12 @@ std::string system_text(const Fields& fields) {
     return text;
 }
 
+// Of blocks that hold texts in another way; nothing for others.
+std::optional<std::string> shown_text(const json::object& block, std::string_view type, const std::string& path) {
+    if (type == "search_result") return search_result_text(block, path);
+    return type == "document" ? document_text(block, path) : std::nullopt;
+}
+
 std::string unread_of(const json::object& block, const std::string& path) {
     const Fields fields(block, unread_table(), path);
     std::string text = unread_part(*fields.text("type"));
@@ -94,6 +102,8 @@ text::ChatMessage result_of(const json::object& block, const std::string& path, 
                 append_line(message.content, fmt::format("{} can be called now.", tools.add_found(part, where)));
             else if (type == "text")
                 append_line(message.content, text_of(part, where, text_table()));
+            else if (const auto document = shown_text(part, type, where))
+                append_line(message.content, *document);
             else if (type == "image" || type == "document")
                 append_line(message.content, unread_of(part, where));
             else
@@ -136,6 +146,8 @@ void read_user(const Fields& fields, std::string_view role, std::vector<text::Ch
             const std::string_view type = type_of(block, path);
             if (type == "text") {
                 append_line(message.content, text_of(block, path, text_table()));
+            } else if (const auto shown = shown_text(block, type, path); shown && role == "user") {
+                append_line(message.content, *shown);
             } else if (type == "tool_result" && role == "user") {
                 if (!message.content.empty()) add(messages, std::exchange(message, {std::string(role), {}}));
                 messages.push_back(result_of(block, path, tools));
