@@ -14,9 +14,19 @@ namespace {
 constexpr uint64_t kQuantum = 256;
 constexpr uint64_t kAnswerCost = 256;
 constexpr std::chrono::seconds kAge(60);
+// What is kept of a prompt is read for as long as computing it would take, within these bounds, and as long as the disk
+// answers within the last.
+constexpr double kReadSeconds = 1, kMostReadSeconds = 3600, kSilence = 3;
+// With nothing else to be done: until it is seen who has come or cancelled.
+constexpr std::chrono::milliseconds kKeptPause(5);
 
 uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b) {
     return static_cast<uint32_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+// What of its tokens may come from the cache: the last one is always computed, since its logits are wanted.
+std::span<const Token> reusable(const Task& task) {
+    return std::span(task.tokens).first(task.request.reuse ? task.tokens.size() - 1 : 0);
 }
 
 }  // namespace
@@ -235,27 +245,55 @@ double Admission::token_seconds() const {
     return step_time(engine_.plan(), rows, 0, true).seconds / rows;
 }
 
-// Reads some of what was kept of the task's prompt. True: there is more.
+// Begins to read some of what was kept of the task's prompt. False: there is no more, or it is not worth it.
 bool Admission::read_kept(Task& task, uint32_t found) {
-    if (!keeper_ || !task.request.reuse) return false;
-    const auto wanted = std::span<const Token>(task.tokens).first(task.tokens.size() - 1);
-    if (!keeper_->has_more(task.request.space, wanted, found, token_seconds())) return false;
-    // Pages are written to on the host, between steps.
-    if (engine_.under_way() > 0) return waits_for_pages_ = true;
+    if (!keeper_ || !task.request.reuse || task.kept_over) return false;
     // Others may take what has been read before all of it is there.
-    constexpr uint32_t kTries = 64;
-    return task.kept_reads++ < kTries && keeper_->load(task.request.space, wanted);
+    if (task.kept_until && Clock::now() > *task.kept_until) return false;
+    auto reading = keeper_->begin(task.request.space, reusable(task), found, token_seconds());
+    if (!reading) return false;
+    if (!task.kept_until)
+        task.kept_until =
+            Clock::now() + duration_of(std::clamp(reading->computing_seconds, kReadSeconds, kMostReadSeconds));
+    task.reading.emplace(std::move(*reading));
+    return true;
 }
 
-// Gives the task a sequence, of what is cached already. False: an older request is computing what it needs, or more of
-// what was kept is to be read first, which another call goes on with.
+bool Admission::waits_too_long(const Task& task) const {
+    return keeper_->stuck() || Clock::now() > *task.kept_until || task.reading->pages.silence() > kSilence;
+}
+
+void Admission::take_kept(bool steps_under_way) {
+    for (const auto& task : active_) {
+        if (!task->reading) continue;
+        if (task->reading->pages.done()) {
+            // Pages are written to on the host, between steps.
+            waits_for_pages_ = waits_for_pages_ || steps_under_way;
+            if (steps_under_way) continue;
+            task->kept_over = !keeper_->take(task->request.space, reusable(*task), *task->reading);
+        } else if (waits_too_long(*task)) {
+            keeper_->give_up(*task->reading);
+            task->kept_over = true;
+        } else {
+            continue;
+        }
+        task->reading.reset();
+    }
+}
+
+void Admission::wait_for_kept() {
+    const bool some = std::ranges::any_of(active_, [](const auto& task) { return task->reading.has_value(); });
+    if (some) keeper_->wait(kKeptPause);
+}
+
+// Gives the task a sequence, of what is cached already. False: an older request is computing what it needs, or what was
+// kept of it is being read, which take_kept() goes on with.
 bool Admission::start(Task& task) {
-    // The last token is always computed: its logits are wanted.
-    const auto wanted = std::span(task.tokens).first(task.request.reuse ? task.tokens.size() - 1 : 0);
-    PrefixTree::Match match = tree_.find(task.request.space, wanted);
+    if (task.reading) return false;
+    const auto wanted = reusable(task);
+    const PrefixTree::Match match = tree_.find(task.request.space, wanted);
     if (task.request.reuse && worth_waiting(task, match.tokens)) return false;
     if (read_kept(task, match.tokens)) return false;
-    if (keeper_) match = tree_.find(task.request.space, wanted);  // reading may have taken pages of it
     task.sequence = engine_.cache().create(match.held(), match.tokens);
     task.tail = match.node;
     tree_.pin(*task.tail);
@@ -289,6 +327,9 @@ PrefixTree::Pages Admission::pages_at(const Task& task, uint32_t index) const {
 // What the task has computed stays in the tree for as long as nobody needs the pages.
 void Admission::suspend(Task& task) {
     task.suspended = true;
+    task.reading.reset();
+    task.kept_until.reset();
+    task.kept_over = false;
     if (!task.sequence) return;
     remember(task, true);
     PagedCache& cache = engine_.cache();

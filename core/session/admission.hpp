@@ -54,9 +54,13 @@ class Admission {
     // Whether a request has to wait for pages that steps under way write to, or until none is under way. Asked once.
     bool take_waits_for_pages() noexcept { return std::exchange(waits_for_pages_, false); }
 
-    // Gives the task a sequence, of what is cached already. False: an older request is computing what it needs, or more
-    // of what was kept is to be read first, which another call goes on with.
+    // Gives the task a sequence, of what is cached already. False: an older request is computing what it needs, or what
+    // was kept of it is being read, which take_kept() goes on with.
     bool start(Task& task);
+    // What has been read for tasks comes into the tree; what takes too long is given up, and computed.
+    void take_kept(bool steps_under_way);
+    // Where a task waits for what is being read: until something has been, or for a moment.
+    void wait_for_kept();
     // Gives its pages to whoever needs them; what it has computed is found again for as long as nobody does.
     void suspend(Task& task);
     // Whole pages become available to others as soon as they have been computed; those behind tokens of which another
@@ -80,6 +84,7 @@ class Admission {
     bool fits(const Task& task);
     bool worth_waiting(const Task& task, uint32_t found) const;
     bool read_kept(Task& task, uint32_t found);
+    bool waits_too_long(const Task& task) const;
     double token_seconds() const;
     Task* victim_for(const Task& task) const;
 

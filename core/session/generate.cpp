@@ -18,10 +18,6 @@ constexpr std::chrono::milliseconds kLateness(2);
 // The same where nothing else is to be done; then somebody may have cancelled it. One after the other each has a share.
 constexpr std::chrono::milliseconds kIdle(20), kShare(1);
 
-Clock::duration duration_of(double seconds) {
-    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
 }  // namespace
 
 Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, GeneratorOptions options)
@@ -125,6 +121,7 @@ bool Generator::step() {
     admission_.resume(!under_way_.empty());
     const bool none_late = take_held();
     admission_.erase_done();
+    admission_.take_kept(!under_way_.empty());
     admission_.admit(!under_way_.empty(), [this](const Task& task) { waited(task); });
     if (admission_.active().empty()) return false;
     for (const auto& task : admission_.active()) make_constraint(*task);
@@ -138,6 +135,8 @@ bool Generator::step() {
         do_step();
     } else if (!none_late) {
         wait_for_held();
+    } else {
+        admission_.wait_for_kept();
     }
     admission_.erase_done();
     return !admission_.active().empty() || admission_.waiting() > 0;
@@ -640,7 +639,8 @@ std::vector<Task*> Generator::prompts_in_turn() const {
 bool Generator::takes_hidden_step() {
     bool some = false, others = false;
     for (const auto& task : admission_.active()) {
-        if (!task->suspended) (task->request.pooling ? some : others) = true;
+        // One whose pages are being read has no rows yet.
+        if (!task->suspended && !task->reading) (task->request.pooling ? some : others) = true;
     }
     was_hidden_ = some && !(others && was_hidden_);
     return was_hidden_;

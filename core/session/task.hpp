@@ -6,6 +6,7 @@
 #include "core/session/answer_text.hpp"
 #include "core/session/drafts/draft_control.hpp"
 #include "core/session/generation.hpp"
+#include "core/session/kept/page_keeper.hpp"
 #include "core/session/prefix_tree.hpp"
 
 #include <algorithm>
@@ -18,6 +19,10 @@
 namespace tessera::session {
 
 using Clock = std::chrono::steady_clock;
+
+inline Clock::duration duration_of(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
 
 // What became the next token, sampled or forced.
 struct ChosenToken {
@@ -40,12 +45,17 @@ struct Task {
     uint32_t under_way =
         0;  // of the sequence's tokens, those that steps under way compute, and drafts not verified yet
 
-    bool suspended = false;   // takes no part in steps until it is resumed
-    bool started = false;     // its first sequence has been made
-    uint32_t kept_reads = 0;  // how often pages that were kept have been read for it
+    bool suspended = false;  // takes no part in steps until it is resumed
+    bool started = false;    // its first sequence has been made
     bool done = false;
     uint64_t prompt_step = 0;  // the last that computed rows of its prompt, counted from 1
     Clock::time_point arrived = Clock::now(), admitted;
+
+    // Before its sequence is made: pages that are being read, since the first of them until when, and that no others
+    // will be.
+    std::optional<KeptReading> reading;
+    std::optional<Clock::time_point> kept_until;
+    bool kept_over = false;
 
     std::unique_ptr<TokenConstraint> constraint;  // made for the first step
     // Those of the next token while the constraint is late; the task takes no part in steps then.

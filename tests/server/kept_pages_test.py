@@ -1,5 +1,6 @@
 """Cached pages over restarts (--cache-dir), and slots that are saved: kept_pages_test.py PROGRAM."""
 
+import contextlib
 import glob
 import hashlib
 import json
@@ -7,9 +8,12 @@ import os
 import re
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 
 import running_server
@@ -139,6 +143,60 @@ class KeptPages(unittest.TestCase):
             self.assertGreater(ask(server, question("Say hello 0 times."))[1], 0)
             self.assertEqual(self.metric(server, "damaged_pages_total"), 0)
         self.assertEqual(glob.glob(f"{self.pages}/*/.part-*"), [])
+
+    @unittest.skipUnless("TSR_SLOW_DISK_LIBRARY" in os.environ, "without the library that holds up reads")
+    def test_a_disk_that_hangs(self):
+        """Whose pages lie on it waits for a moment, and nobody else; the end waits no longer."""
+        with self.server() as server:
+            whole, _ = ask(server)
+        gate = f"{self.folder}/gate"
+        environment = {"LD_PRELOAD": os.environ["TSR_SLOW_DISK_LIBRARY"], "TSR_SLOW_DISK": self.pages, "TSR_SLOW_DISK_GATE": gate}
+        with RunningServer("--cache-dir", self.pages, "--api-key", "one,two", *running_server.LONG_ANSWERS, environment=environment) as server:
+            stream = socket.create_connection(("127.0.0.1", server.port), timeout=running_server.LIMIT)
+            body = json.dumps(chat(stream=True, ignore_eos=True, max_tokens=50000)).encode()
+            stream.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer two\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                           % (CHAT.encode(), len(body), body))
+            times = []
+
+            def receive():
+                with contextlib.suppress(ConnectionResetError):
+                    while stream.recv(1 << 20):
+                        times.append(time.monotonic())
+
+            receiver = threading.Thread(target=receive)
+            receiver.start()
+            running_server.wait_for(lambda: len(times) > 20, "nothing is generated")
+            with open(gate, "w"):
+                pass
+            answers = []
+            asking = threading.Thread(target=lambda: answers.append(ask(server)))
+            begin = time.monotonic()
+            asking.start()
+            healthy = 0
+            while asking.is_alive():
+                asked = time.monotonic()
+                self.assertEqual(server.request("GET", "/health")[0], 200)
+                self.assertLess(time.monotonic() - asked, 0.5)
+                healthy += 1
+                time.sleep(0.02)
+            end = time.monotonic()
+            # It was waited for, and nobody waited for it.
+            self.assertGreater(end - begin, 0.9)
+            self.assertGreater(healthy, 5)
+            between = [begin] + [at for at in times if begin < at < end] + [end]
+            self.assertLess(max(later - at for at, later in zip(between, between[1:])), 0.5, f"of {len(between)}")
+            self.assertEqual(answers, [(whole, 0)])
+            self.assertEqual(self.metric(server, "slow_reads_total"), 1)
+            self.assertEqual(self.metric(server, "read_pages_total"), 0)
+            self.assertEqual(sum("are not read for now, but computed" in line for line in server.lines), 1, server.lines)
+            stream.shutdown(socket.SHUT_RDWR)
+            receiver.join()
+            stream.close()
+            begin = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(server.process.wait(60), 0)
+            self.assertLess(time.monotonic() - begin, 15)
+            self.assertTrue(any("still being read: the disk does not answer" in line for line in server.lines), server.lines)
 
     def test_a_folder_that_cannot_be_used(self):
         """No answer depends on it, and the reason is said."""

@@ -29,16 +29,19 @@ def wait_for(test, what):
 
 
 class RunningServer:
-    """tessera-server on a free port with the bundled model; use it in a with statement. `tls`: how to speak to it, an ssl.SSLContext."""
+    """tessera-server on a free port with the bundled model; use it in a with statement. `tls`: how to speak to it, an ssl.SSLContext. `environment`: variables
+    that it gets besides."""
 
-    def __init__(self, *flags, wait=True, tls=None):
+    def __init__(self, *flags, wait=True, tls=None, environment=None):
         self.flags = flags
+        self.environment = environment
         self.wait = wait
         self.tls = tls
 
     def __enter__(self):
         self.log = tempfile.TemporaryFile(mode="w+")
-        self.process = subprocess.Popen([PROGRAM, "--port", "0", *self.flags], stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([PROGRAM, "--port", "0", *self.flags], stderr=subprocess.PIPE, text=True,
+                                        env={**os.environ, **(self.environment or {})})
         self.lines = []
         self.port = None
         ready = threading.Event()

@@ -49,6 +49,8 @@ void add_kept(Metrics& metrics, const session::KeptStatus& kept) {
     metrics.add("kept_damaged_pages_total", "counter", "Files that were dropped as they were damaged.",
                 s.damaged_pages);
     metrics.add("kept_failures_total", "counter", "Files that could not be written or read.", s.failures);
+    metrics.add("kept_slow_reads_total", "counter", "Requests that were computed since the disk took too long.",
+                kept.given_up);
     metrics.add("kept_forgotten_pages_total", "counter", "Pages whose files were removed to stay below the limit.",
                 s.forgotten_pages);
 }

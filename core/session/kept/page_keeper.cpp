@@ -9,10 +9,11 @@
 namespace tessera::session {
 namespace {
 
-constexpr uint64_t kHeldBytes = 64 << 20;   // copied and not written yet
-constexpr uint64_t kReadAtOnce = 32 << 20;  // bytes of pages, by the engine's workers
-constexpr double kLoadSeconds = 0.1;
-constexpr std::chrono::milliseconds kPause(50);  // until it is asked again whether to go on
+constexpr uint64_t kHeldBytes = 64 << 20;        // copied and not written yet
+constexpr uint64_t kReadAtOnce = 32 << 20;       // of a prompt, which are copied into the cache between two steps
+constexpr uint64_t kReadBytes = 128 << 20;       // of all prompts
+constexpr double kFinishSeconds = 0.1;           // until it is asked again whether to go on
+constexpr std::chrono::milliseconds kPause(50);  // the same where the writer is waited for
 constexpr double kByteSeconds = 1e-9;            // of reading, until it has been measured
 constexpr double kRetry = 0.9;                   // where reading seems slower than computing it is tried again later
 
@@ -23,7 +24,12 @@ std::span<const Token> tokens_of(std::span<const Token> tokens, size_t page) {
 }  // namespace
 
 PageKeeper::PageKeeper(Engine& engine, PrefixTree& tree, std::shared_ptr<PageStore> store)
-    : engine_(engine), tree_(tree), store_(std::move(store)), writer_(store_, kHeldBytes), byte_seconds_(kByteSeconds) {
+    : engine_(engine),
+      tree_(tree),
+      store_(std::move(store)),
+      writer_(store_, kHeldBytes),
+      reader_(store_, kReadBytes),
+      byte_seconds_(kByteSeconds) {
     tree_.watch(this);
 }
 
@@ -96,46 +102,53 @@ std::vector<PageKeeper::Part> PageKeeper::parts(std::span<const Place> places) c
     for (uint32_t i = 0; i < places.size(); ++i) {
         for (GroupIndex group = 0; group < cache.groups(); ++group) {
             if (places[i].node && places[i].node->page(group)) continue;
-            if (i >= cache.rule(group).first_page(tokens)) parts.push_back({i, group, nullptr, false});
+            if (i >= cache.rule(group).first_page(tokens)) parts.push_back({i, group});
         }
     }
     return parts;
 }
 
-bool PageKeeper::has_more(const std::string& space, std::span<const Token> tokens, uint32_t found,
-                          double token_seconds) {
-    if (failed_) return false;
+std::optional<KeptReading> PageKeeper::begin(const std::string& space, std::span<const Token> tokens, uint32_t found,
+                                             double token_seconds) {
+    if (failed_ || reader_.stuck()) return std::nullopt;
     std::vector<Place> own = places(space, tokens);
     std::vector<PathId> used;
     for (const Place& place : own) used.push_back(place.path);
     store_->touch(used);
     own.resize(usable(own));
     const uint64_t more = own.size() * TSR_PAGE_TOKENS;
-    if (more <= found) return false;
+    if (more <= found) return std::nullopt;
+    const std::vector<Part> missing = parts(own);
     uint64_t bytes = 0;
-    for (const Part& part : parts(own)) bytes += store_->page_bytes(part.group);
+    for (const Part& part : missing) bytes += store_->page_bytes(part.group);
+    if (bytes == 0) return std::nullopt;
     const double computing = static_cast<double>(more - found) * token_seconds;
-    if (byte_seconds_ * static_cast<double>(bytes) < computing) return bytes > 0;
-    byte_seconds_ *= kRetry;
-    return false;
+    if (byte_seconds_ * static_cast<double>(bytes) >= computing) {
+        byte_seconds_ *= kRetry;
+        return std::nullopt;
+    }
+    std::vector<PageReader::Page> pages;
+    uint64_t chosen = 0;
+    for (const Part& part : missing) {
+        // All parts of a page together.
+        if (chosen >= kReadAtOnce && part.page != pages.back().index) break;
+        chosen += store_->page_bytes(part.group);
+        const std::span<const Token> of_page = tokens_of(tokens, part.page);
+        pages.push_back({own[part.page].parent, {of_page.begin(), of_page.end()}, part.group, part.page});
+    }
+    return KeptReading{reader_.read(std::move(pages)), computing};
 }
 
-// By the workers, each a page after the other.
-void PageKeeper::read(std::span<Part> parts, std::span<const Place> places, std::span<const Token> tokens) {
-    const auto start = std::chrono::steady_clock::now();
-    if (buffers_.size() < parts.size()) buffers_.resize(parts.size());
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < parts.size(); ++i) {
-        buffers_[i].resize(store_->page_bytes(parts[i].group));
-        parts[i].buffer = &buffers_[i];
-        bytes += buffers_[i].size();
-    }
-    engine_.each_on_team(parts.size(), [&](size_t i) {
-        Part& part = parts[i];
-        part.good = store_->read(places[part.page].parent, tokens_of(tokens, part.page), part.group, *part.buffer);
-    });
-    const double seconds = seconds_since(start) / static_cast<double>(bytes);
-    byte_seconds_ += (seconds - byte_seconds_) / 4;
+void PageKeeper::give_up(KeptReading& reading) {
+    const double seconds = reading.pages.seconds(), silence = reading.pages.silence();
+    // Of a disk that answers, but slowly, it is known how slow it is at least.
+    if (silence < seconds)
+        byte_seconds_ = std::max(byte_seconds_, seconds / static_cast<double>(reading.pages.bytes()));
+    reading.pages.give_up();
+    ++given_up_;
+    if (!std::exchange(slow_, true))
+        log().warn("pages of the cache are not read for now, but computed: the disk has taken more than {:.1f} s",
+                   std::max(seconds, silence));
 }
 
 bool PageKeeper::make_room(GroupIndex group) {
@@ -145,24 +158,27 @@ bool PageKeeper::make_room(GroupIndex group) {
     return true;
 }
 
-// Of one page of a prompt the parts that were read. `node`: nullptr, or the tree's. Returns nullptr if there is no
-// room.
+// Of one page of a prompt the parts that were read. `node`: nullptr, or the tree's, which is pinned. Returns nullptr if
+// there is no room.
 PageKeeper::Node* PageKeeper::insert(Node& parent, std::span<const Token> tokens, Node* node,
-                                     std::span<const Part> parts) {
+                                     std::span<const PageReader::Page> parts) {
     PagedCache& cache = engine_.cache();
     PrefixTree::Pages pages(cache.groups());
     if (node) pages.front() = node->page();
     std::vector<std::pair<GroupIndex, PageId>> taken;
     Node* made = nullptr;
     try {
-        for (const Part& part : parts) {
-            if (!make_room(part.group)) break;
+        bool room = true;
+        for (const PageReader::Page& part : parts) {
+            if (node && node->page(part.group)) continue;  // somebody has computed it meanwhile
+            room = make_room(part.group);
+            if (!room) break;
             const PageId page = cache.take(part.group);
             taken.emplace_back(part.group, page);
-            engine_.write_page(part.group, page, *part.buffer);
+            engine_.write_page(part.group, page, {part.bytes.get(), store_->page_bytes(part.group)});
             pages[part.group] = page;
         }
-        if (taken.size() == parts.size()) made = tree_.insert(parent, tokens, pages);
+        if (room) made = tree_.insert(parent, tokens, pages);
     } catch (const Error& error) {
         failed_ = true;
         log().warn("pages of the cache are not read or kept any more: {}", error.what());
@@ -171,46 +187,38 @@ PageKeeper::Node* PageKeeper::insert(Node& parent, std::span<const Token> tokens
     return made;
 }
 
-bool PageKeeper::load(const std::string& space, std::span<const Token> tokens) {
-    const auto start = std::chrono::steady_clock::now();
-    std::vector<Place> own = places(space, tokens);
-    own.resize(usable(own));
-    std::vector<Part> missing = parts(own);
-    if (missing.empty()) return false;
-    // What the tree has of it is the beginning, and may not go meanwhile.
-    const auto in_tree = static_cast<size_t>(std::ranges::find(own, nullptr, &Place::node) - own.begin());
-    Node& root = tree_.root(space);
-    Node* tail = in_tree > 0 ? own[in_tree - 1].node : &root;
+bool PageKeeper::take(const std::string& space, std::span<const Token> tokens, KeptReading& reading) {
+    const double seconds = reading.pages.seconds() / static_cast<double>(reading.pages.bytes());
+    byte_seconds_ += (seconds - byte_seconds_) / 4;
+    if (std::exchange(slow_, false)) log().warn("pages of the cache are read again");
+    std::span<const PageReader::Page> rest = reading.pages.pages();
+    // What is there of the beginning may not go meanwhile.
+    Node* tail = &tree_.root(space);
     tree_.pin(*tail);
-    bool some = false, good = true;
-    for (size_t first = 0; first < missing.size() && good && seconds_since(start) < kLoadSeconds;) {
-        uint64_t bytes = 0;
-        size_t end = first;
-        // All parts of a page together.
-        while (end < missing.size() && (bytes < kReadAtOnce || missing[end].page == missing[end - 1].page))
-            bytes += store_->page_bytes(missing[end++].group);
-        const std::span<Part> batch = std::span(missing).subspan(first, end - first);
-        read(batch, own, tokens);
-        for (size_t at = 0; at < batch.size() && good;) {
-            const uint32_t page = batch[at].page;
-            size_t behind = at;
-            while (behind < batch.size() && batch[behind].page == page) ++behind;
-            const std::span<const Part> of_page = batch.subspan(at, behind - at);
-            at = behind;
-            good = std::ranges::all_of(of_page, &Part::good);
-            if (!good) break;
-            Node& parent = page >= in_tree ? *tail : page > 0 ? *own[page - 1].node : root;
-            Node* const node = insert(parent, tokens_of(tokens, page), own[page].node, of_page);
-            good = node != nullptr;
-            some = some || good;
-            if (!good || page < in_tree) continue;
-            tree_.move_pin(*tail, *node);
+    bool good = true;
+    for (uint32_t index = 0; !rest.empty() && good; ++index) {
+        const std::span<const Token> own = tokens_of(tokens, index);
+        const auto end = std::ranges::find_if(rest, [&](const auto& part) { return part.index != index; });
+        const auto parts = rest.first(static_cast<size_t>(end - rest.begin()));
+        rest = rest.subspan(parts.size());
+        Node& parent = *tail;
+        Node* const node = PrefixTree::child(parent, own);
+        // It was there, and has been taken by others since: it can be read again.
+        if (!node && (parts.empty() || parts.front().group != 0)) break;
+        if (node) {
+            tree_.move_pin(parent, *node);
             tail = node;
         }
-        first = end;
+        if (parts.empty()) continue;
+        good = std::ranges::all_of(parts, &PageReader::Page::good);
+        Node* const made = good ? insert(parent, own, node, parts) : nullptr;
+        good = made != nullptr;
+        if (!made || made == node) continue;
+        tree_.move_pin(parent, *made);
+        tail = made;
     }
     tree_.unpin(*tail);
-    return some && good;
+    return good;
 }
 
 PageKeeper::Left PageKeeper::write(double seconds) {
@@ -259,7 +267,7 @@ uint64_t PageKeeper::finish(const std::function<bool()>& go_on) {
     }
     if (store_->status().failures > 0) add_missing();
     while (go_on()) {
-        const Left left = write(kLoadSeconds);
+        const Left left = write(kFinishSeconds);
         if (left == Left::kNothing) break;
         if (left == Left::kSome) continue;
         if (store_->waits()) break;
@@ -288,7 +296,7 @@ std::shared_future<void> PageKeeper::forget(const std::string& space, std::span<
 }
 
 KeptStatus PageKeeper::status() const {
-    return {store_->status(), waiting_.size() + writer_.waiting()};
+    return {store_->status(), waiting_.size() + writer_.waiting(), given_up_};
 }
 
 }  // namespace tessera::session

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/session/engine.hpp"
+#include "core/session/kept/page_reader.hpp"
 #include "core/session/kept/page_store.hpp"
 #include "core/session/kept/page_writer.hpp"
 #include "core/session/prefix_tree.hpp"
@@ -24,11 +25,18 @@ namespace tessera::session {
 struct KeptStatus {
     PageStoreStatus store;
     uint64_t waiting_pages = 0;  // to be written
+    uint64_t given_up = 0;       // requests that were computed since reading took too long
+};
+
+// Pages of a prompt that are being read.
+struct KeptReading {
+    PageReader::Reading pages;
+    double computing_seconds;  // that what is kept of the prompt would take
 };
 
 // Whole pages are kept, of each group those that the tree had when they were written. Pages are copied between steps
-// by the caller's thread, written by another, and read by the engine's workers. One thread at a time; it works while no
-// step is under way.
+// by the caller's thread, and written and read by others. One thread at a time; all but what says otherwise works while
+// no step is under way.
 class PageKeeper final : public PrefixTree::Watcher {
   public:
     // `engine` and `tree` outlive this.
@@ -37,12 +45,21 @@ class PageKeeper final : public PrefixTree::Watcher {
     PageKeeper(const PageKeeper&) = delete;
     PageKeeper& operator=(const PageKeeper&) = delete;
 
-    // Whether load() would read pages so that more than the first `found` of the tokens need not be computed: those
-    // that the store and the tree have together, if it reads them faster than `token_seconds` each. Counts as use.
-    bool has_more(const std::string& space, std::span<const Token> tokens, uint32_t found, double token_seconds);
-    // Reads some of them into the tree, for about a tenth of a second. Pages for them are free, or are taken from nodes
-    // that nobody uses. False: none could be had.
-    bool load(const std::string& space, std::span<const Token> tokens);
+    // Begins to read pages so that more than the first `found` of the tokens need not be computed: some of those that
+    // the store and the tree have together, if reading all of them seems faster than `token_seconds` each. Nothing: it
+    // does not, there is none, or the disk has not answered for a while. Counts as use. While steps are under way, too,
+    // as what follows.
+    std::optional<KeptReading> begin(const std::string& space, std::span<const Token> tokens, uint32_t found,
+                                     double token_seconds);
+    // Whether such a reading would be in vain.
+    bool stuck() const { return reader_.stuck(); }
+    // The reading took too long; until the disk answers none begins.
+    void give_up(KeptReading& reading);
+    // Until a reading is done, at most so long.
+    void wait(std::chrono::milliseconds time) { reader_.wait(time); }
+    // Copies what was read, which is done, into the tree. Pages for it are free, or are taken from nodes that nobody
+    // uses. False: not all of it could be used, and more would not be.
+    bool take(const std::string& space, std::span<const Token> tokens, KeptReading& reading);
 
     enum class Left {
         kNothing,
@@ -74,16 +91,13 @@ class PageKeeper final : public PrefixTree::Watcher {
     struct Part {
         uint32_t page;
         GroupIndex group;
-        std::vector<std::byte>* buffer;
-        bool good;
     };
 
     std::vector<Place> places(const std::string& space, std::span<const Token> tokens);
     uint32_t usable(std::span<const Place> places) const;
     std::vector<Part> parts(std::span<const Place> places) const;
     bool has(const Place& place, GroupIndex group) const;
-    void read(std::span<Part> parts, std::span<const Place> places, std::span<const Token> tokens);
-    Node* insert(Node& parent, std::span<const Token> tokens, Node* node, std::span<const Part> parts);
+    Node* insert(Node& parent, std::span<const Token> tokens, Node* node, std::span<const PageReader::Page> parts);
     bool make_room(GroupIndex group);
     void add_missing();
 
@@ -91,14 +105,16 @@ class PageKeeper final : public PrefixTree::Watcher {
     PrefixTree& tree_;
     const std::shared_ptr<PageStore> store_;
     PageWriter writer_;
+    PageReader reader_;
     std::unordered_map<const Node*, PathId> paths_;  // of whole pages
     using Waiting = std::map<uint64_t, std::pair<const Node*, GroupIndex>>;
     Waiting waiting_;                                                 // in the order in which they were computed
     std::map<std::pair<const Node*, GroupIndex>, uint64_t> numbers_;  // of those that wait
     uint64_t next_ = 0;
-    std::vector<std::vector<std::byte>> buffers_;  // that are read into
-    double byte_seconds_;                          // of reading, measured
-    bool failed_ = false;                          // a device has: nothing is copied any more
+    double byte_seconds_;  // of reading, measured
+    uint64_t given_up_ = 0;
+    bool slow_ = false;    // the last reading was given up
+    bool failed_ = false;  // a device has: nothing is copied any more
 };
 
 }  // namespace tessera::session

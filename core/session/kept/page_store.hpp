@@ -57,7 +57,7 @@ class PageStore {
     // As far as is known without reading the file.
     bool has(const PathId& path, uint32_t group) const;
     // Fills `out`, page_bytes() long. False: there is none, or none that is whole, and it is no longer there.
-    bool read(const PathId& parent, std::span<const int32_t> tokens, uint32_t group, std::span<std::byte> out);
+    virtual bool read(const PathId& parent, std::span<const int32_t> tokens, uint32_t group, std::span<std::byte> out);
     // `tokens`: of a whole page. False: the page before it is not there, or would have to go to make room; or writing
     // failed, which is logged for the first of several times, and nothing is tried for half a minute (waits()).
     virtual bool write(const PathId& parent, std::span<const int32_t> tokens, uint32_t group,

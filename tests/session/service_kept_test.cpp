@@ -1,0 +1,147 @@
+// Requests whose pages lie in files, on a disk that may not answer, and others beside them.
+#include "tests/captured_log.hpp"
+#include "tests/session/hanging_store.hpp"
+#include "tests/session/page_store_of.hpp"
+#include "tests/session/service_fixture.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tessera::session {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using Clock = std::chrono::steady_clock;
+
+class ServiceKeptTest : public ServiceTest {
+  protected:
+    // A prompt of several pages is kept, and of the engine's cache nothing is left.
+    void SetUp() override {
+        load(64, 4, 2048);
+        for (int i = 0; prompt_.empty() || tokenizer_->encode(prompt_, {.add_special = true}).size() < 5 * 64 + 20; ++i)
+            prompt_ += "The key of box " + std::to_string(i) + " is red. ";
+        Generator generator(engine(), *tokenizer_, {.pages = test::page_store(*model_, folder_)});
+        generator.add(request(prompt_, computed_));
+        generator.run();
+        ASSERT_EQ(generator.keep_rest([] { return true; }), 0u);
+        ASSERT_GE(generator.kept()->store.pages, 5u);
+    }
+    std::shared_ptr<HangingStore> open() {
+        std::vector<std::string> notes;
+        return std::make_shared<HangingStore>(folder_.path(), uint64_t{1} << 30,
+                                              identity_of(*model_->engine, *model_->registry, {}, "1"),
+                                              engine().page_bytes(), notes);
+    }
+    // One that goes on for as long as there is room.
+    Request endless(Result& result, std::vector<Clock::time_point>& tokens) {
+        Request made = request("Count.", result, 1500);
+        made.reuse = false;
+        for (const Token end : tokenizer_->generation_ends())
+            made.sampling.logit_bias.emplace_back(end, -std::numeric_limits<float>::infinity());
+        made.on_text = [&tokens](std::string_view) { tokens.push_back(Clock::now()); };
+        return made;
+    }
+    void expect_same(const Result& result) const {
+        EXPECT_EQ(result.answer.reason, computed_.answer.reason) << result.answer.error;
+        EXPECT_EQ(result.answer.tokens, computed_.answer.tokens);
+        EXPECT_EQ(result.text, computed_.text);
+    }
+    // Of what the last request had; files stay.
+    void forget_cached(Generator& generator) {
+        generator.slots().erase("", 0, nullptr);
+        ASSERT_EQ(engine().cache().free_pages(), engine().cache().page_count());
+    }
+    static bool step_until(Generator& generator, const std::function<bool()>& there) {
+        const auto end = Clock::now() + std::chrono::seconds(60);
+        while (!there() && Clock::now() < end) generator.step();
+        return there();
+    }
+
+    test::TemporaryFolder folder_;
+    std::string prompt_;
+    Result computed_;
+};
+
+TEST_F(ServiceKeptTest, OthersGoOnWhileItAnswers) {
+    const auto store = open();
+    Generator generator(engine(), *tokenizer_, {.pages = store});
+    std::vector<Clock::time_point> tokens;
+    Result other, own;
+    const RequestId stream = generator.add(endless(other, tokens));
+    ASSERT_TRUE(step_until(generator, [&] { return tokens.size() >= 3; }));
+    store->hang();
+    generator.add(request(prompt_, own));
+    // While it waits it has its place, and takes no rows.
+    const size_t before = tokens.size();
+    ASSERT_TRUE(step_until(generator, [&] { return tokens.size() >= before + 5; }));
+    EXPECT_GT(store->begun, 0);
+    ASSERT_EQ(generator.states().size(), 2u);
+    EXPECT_EQ(generator.states().back().cached_tokens, 0u);
+    EXPECT_FALSE(generator.states().back().paused);
+    store->answer();
+    ASSERT_TRUE(step_until(generator, [&] { return own.order > 0; }));
+    generator.cancel(stream);
+    expect_same(own);
+    EXPECT_EQ(own.answer.reused_tokens, (own.answer.prompt_tokens - 1) / 64 * 64);
+    EXPECT_EQ(generator.kept()->given_up, 0u);
+}
+
+TEST_F(ServiceKeptTest, WhatItDoesNotGiveInTimeIsComputed) {
+    const auto store = open();
+    CapturedLog log;
+    Generator generator(engine(), *tokenizer_, {.pages = store, .slots = true});
+    store->hang();
+    // The second does not wait for what the first has waited for.
+    for (int i = 0; i < 2; ++i) {
+        Result own;
+        generator.add(request(prompt_, own));
+        generator.run();
+        expect_same(own);
+        EXPECT_EQ(own.answer.reused_tokens, 0u);
+        EXPECT_EQ(generator.kept()->given_up, 1u);
+        forget_cached(generator);
+    }
+    EXPECT_THAT(log.text(), HasSubstr("pages of the cache are not read for now, but computed"));
+    EXPECT_EQ(generator.kept()->store.read_pages, 0u);
+    // When it answers it is asked again.
+    store->answer();
+    while (generator.keeper()->stuck()) std::this_thread::yield();
+    EXPECT_THAT(log.text(), Not(HasSubstr("read again")));
+    Result own;
+    generator.add(request(prompt_, own));
+    generator.run();
+    expect_same(own);
+    EXPECT_EQ(own.answer.reused_tokens, (own.answer.prompt_tokens - 1) / 64 * 64);
+    EXPECT_EQ(generator.kept()->given_up, 1u);
+    EXPECT_THAT(log.text(), HasSubstr("pages of the cache are read again"));
+}
+
+TEST_F(ServiceKeptTest, WhoWaitsForItCanBeCancelled) {
+    const auto store = open();
+    {
+        Generator generator(engine(), *tokenizer_, {.pages = store});
+        store->hang();
+        Result own;
+        const RequestId id = generator.add(request(prompt_, own));
+        for (int i = 0; i < 3; ++i) ASSERT_TRUE(generator.step());
+        store->wait_until_begun(1);
+        generator.cancel(id);
+        EXPECT_EQ(own.answer.reason, FinishReason::kCancelled);
+        EXPECT_FALSE(generator.step());
+        EXPECT_EQ(engine().cache().free_pages(), engine().cache().page_count());
+    }
+    EXPECT_GT(store->begun, 0) << "and the generator has ended";
+    store->answer();
+}
+
+}  // namespace
+}  // namespace tessera::session
