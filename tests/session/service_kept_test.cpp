@@ -1,4 +1,5 @@
 // Requests whose pages lie in files, on a disk that may not answer, and others beside them.
+#include "core/base/error.hpp"
 #include "tests/captured_log.hpp"
 #include "tests/session/hanging_store.hpp"
 #include "tests/session/page_store_of.hpp"
@@ -8,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -19,6 +22,7 @@ namespace tessera::session {
 namespace {
 
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 using Clock = std::chrono::steady_clock;
 
@@ -123,6 +127,42 @@ TEST_F(ServiceKeptTest, WhatItDoesNotGiveInTimeIsComputed) {
     EXPECT_EQ(own.answer.reused_tokens, (own.answer.prompt_tokens - 1) / 64 * 64);
     EXPECT_EQ(generator.kept()->given_up, 1u);
     EXPECT_THAT(log.text(), HasSubstr("pages of the cache are read again"));
+}
+
+// What an erase could not remove the next one tries again, and tells again.
+TEST_F(ServiceKeptTest, FilesThatStayAreToldByEveryErase) {
+    Generator generator(engine(), *tokenizer_, {.pages = open(), .slots = true});
+    Result own;
+    generator.add(request(prompt_, own));
+    generator.run();
+    ASSERT_EQ(generator.keep_rest([] { return true; }), 0u);
+    // Folders in the place of files cannot be removed so.
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
+        if (entry.path().filename().string().size() > 60) files.push_back(entry.path());
+    ASSERT_GE(files.size(), 5u);
+    for (const auto& file : files) {
+        std::filesystem::remove(file);
+        std::filesystem::create_directory(file);
+    }
+    CapturedLog log;
+    const auto erase = [&] { return generator.slots().erase("", 0, generator.keeper()); };
+    Slots::Erased erased = erase();
+    EXPECT_EQ(erased.tokens, own.answer.tokens.size());
+    ASSERT_EQ(erased.files.size(), 1u);
+    EXPECT_THROW(erased.files[0].get(), Error);
+    for (size_t i = 0; i + 1 < files.size(); ++i) std::filesystem::remove(files[i]);
+    erased = erase();
+    EXPECT_EQ(erased.tokens, 0u);
+    ASSERT_EQ(erased.files.size(), 1u);
+    EXPECT_THROW(erased.files[0].get(), Error);
+    std::filesystem::remove(files.back());
+    std::ofstream(files.back()) << "a file";
+    erased = erase();
+    ASSERT_EQ(erased.files.size(), 1u);
+    EXPECT_NO_THROW(erased.files[0].get());
+    EXPECT_FALSE(std::filesystem::exists(files.back()));
+    EXPECT_THAT(erase().files, IsEmpty());
 }
 
 TEST_F(ServiceKeptTest, WhoWaitsForItCanBeCancelled) {

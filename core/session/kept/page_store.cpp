@@ -320,6 +320,8 @@ void PageStore::add(const PathId& path, const PathId& parent, uint32_t group) {
                 leaves_.erase({before->second.used, parent});
         }
     }
+    if (const auto left = left_.find(path); left != left_.end())
+        left->second.erase(own_ + "/" + file_name(path, parent, group));  // in its place there is a page again
     if (!entry.groups[group]) {
         entry.groups[group] = true;
         ++status_.pages;
@@ -394,6 +396,7 @@ void PageStore::drop_all(const PathId& path, std::vector<std::string>& files) {
 bool PageStore::forget(const PathId& path, std::vector<std::string>& files) {
     const std::scoped_lock lock(mutex_);
     if (!is_leaf(path)) return false;
+    if (const auto left = left_.extract(path)) files.insert(files.end(), left.mapped().begin(), left.mapped().end());
     if (!entries_.contains(path)) return true;
     const size_t kept = files.size();
     drop_all(path, files);
@@ -405,9 +408,12 @@ void PageStore::remove(std::span<const std::string> files) {
     int error = 0;
     const std::string* first = nullptr;
     for (const std::string& file : files) {
-        if (unlinkat(whole_.get(), file.c_str(), 0) == 0 || errno == ENOENT || first) continue;
-        error = errno;
-        first = &file;
+        if (unlinkat(whole_.get(), file.c_str(), 0) == 0 || errno == ENOENT) continue;
+        if (!first) error = errno;
+        if (!first) first = &file;
+        const auto page = file.starts_with(own_) ? parse_file_name(file.substr(own_.size() + 1)) : std::nullopt;
+        const std::scoped_lock lock(mutex_);
+        if (page) left_[page->path].insert(file);
     }
     if (first) fail_system(error, path_.parent_path() / *first, "remove this file");
 }

@@ -63,7 +63,8 @@ class PageStore {
     virtual bool write(const PathId& parent, std::span<const int32_t> tokens, uint32_t group,
                        std::span<const std::byte> bytes);
     bool waits() const;
-    // Forgets that a page is there and adds its files, which are for remove(). False: pages that follow it are there.
+    // Forgets that a page is there and adds its files, which are for remove(), those that it could not remove before,
+    // too. False: pages that follow it are there.
     bool forget(const PathId& path, std::vector<std::string>& files);
     // All that can be; throws Error(TSR_IO_ERROR) about the first that cannot. One that is not there is none.
     void remove(std::span<const std::string> files);
@@ -139,6 +140,7 @@ class PageStore {
     std::map<PathId, uint32_t> children_;           // of each page that has some
     std::set<std::pair<uint64_t, PathId>> leaves_;  // pages that no other follows, by use
     std::set<PathId> roots_;                        // that were asked for
+    std::map<PathId, std::set<std::string>> left_;  // files of pages that were forgotten, which could not be removed
     std::set<OtherFile> others_;
     uint64_t clock_ = 0, parts_ = 0, other_bytes_ = 0;
     bool failing_ = false;

@@ -87,11 +87,13 @@ uint32_t erase_slot(Service& service, const std::string& space, uint32_t slot) {
     Slots::Erased erased;
     service.between_steps(
         [&](Generator& generator) { erased = generator.slots().erase(space, slot, generator.keeper()); });
-    if (!erased.files.valid()) return erased.tokens;
-    if (erased.files.wait_for(kRemoving) != std::future_status::ready)
-        fail(TSR_IO_ERROR, "it is forgotten, but its files could not be removed yet: the disk does not answer");
+    const auto until = std::chrono::steady_clock::now() + kRemoving;
+    for (const std::shared_future<void>& files : erased.files) {
+        if (files.wait_until(until) != std::future_status::ready)
+            fail(TSR_IO_ERROR, "it is forgotten, but its files could not be removed yet: the disk does not answer");
+    }
     try {
-        erased.files.get();
+        for (const std::shared_future<void>& files : erased.files) files.get();
     } catch (const std::exception&) {
         // The writer has logged it, with the folder's path, which is not for clients.
         fail(TSR_IO_ERROR, "it is forgotten, but files of it are left, which the next start finds: see the log");

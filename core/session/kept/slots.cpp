@@ -3,8 +3,28 @@
 #include "core/base/error.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 
 namespace tessera::session {
+namespace {
+
+// Texts of a slot whose files are tried again; of older ones the log has said that they stay.
+constexpr size_t kMostLeft = 16;
+
+enum class Removal { kPending, kDone, kFailed };
+
+Removal removal_of(const std::shared_future<void>& files) {
+    if (files.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return Removal::kPending;
+    try {
+        files.get();
+        return Removal::kDone;
+    } catch (const std::exception&) {
+        return Removal::kFailed;
+    }
+}
+
+}  // namespace
 
 void Slots::remember(const std::string& space, uint32_t slot, std::span<const Token> tokens) {
     if (slot < engine_.max_sequences()) texts_[{space, slot}].assign(tokens.begin(), tokens.end());
@@ -125,8 +145,20 @@ Slots::Erased Slots::erase(const std::string& space, uint32_t slot, PageKeeper* 
     }
     // A page that others follow, or that a request uses, and all before it stay.
     while (!path.empty() && tree_.evict(*path.back())) path.pop_back();
+    return keeper ? erase_files({space, slot}, text, *keeper) : Erased{static_cast<uint32_t>(text.size()), {}};
+}
+
+// What was asked for and did not succeed is tried again, so that no later erase answers as if nothing were left.
+Slots::Erased Slots::erase_files(const Slot& slot, const std::vector<Token>& text, PageKeeper& keeper) {
+    std::vector<Left>& left = left_[slot];
+    std::erase_if(left, [](const Left& one) { return removal_of(one.files) == Removal::kDone; });
+    for (Left& one : left) {
+        if (removal_of(one.files) == Removal::kFailed) one.files = keeper.forget(slot.first, one.text);
+    }
+    if (!text.empty()) left.push_back({text, keeper.forget(slot.first, text)});
+    if (left.size() > kMostLeft) left.erase(left.begin());
     Erased erased{static_cast<uint32_t>(text.size()), {}};
-    if (keeper) erased.files = keeper->forget(space, text);
+    for (const Left& one : left) erased.files.push_back(one.files);
     return erased;
 }
 

@@ -56,21 +56,31 @@ class Slots {
     void finish(Restored& restored, const std::string& space, uint32_t slot);
     void give_up(Restored& restored);
 
-    // Forgets what of the slot's text nobody else uses, in files, too (`keeper` may be null). Returns how many tokens
-    // the text had, and what PageKeeper::forget does.
+    // Forgets what of the slot's text nobody else uses, in files, too (`keeper` may be null), and of texts of the slot
+    // that were erased before and of which files are left. Returns how many tokens the text had, and what
+    // PageKeeper::forget does for each.
     struct Erased {
         uint32_t tokens = 0;
-        std::shared_future<void> files;  // of nothing without a keeper
+        std::vector<std::shared_future<void>> files;
     };
     Erased erase(const std::string& space, uint32_t slot, PageKeeper* keeper);
 
   private:
+    using Slot = std::pair<std::string, uint32_t>;  // of a space
+    // A text whose files have not been removed, as far as is known.
+    struct Left {
+        std::vector<Token> text;
+        std::shared_future<void> files;
+    };
+
     PageId take(GroupIndex group);
+    Erased erase_files(const Slot& slot, const std::vector<Token>& text, PageKeeper& keeper);
 
     Engine& engine_;
     PrefixTree& tree_;
-    std::map<std::pair<std::string, uint32_t>, std::vector<Token>> texts_;
-    uint32_t moving_ = 0;  // texts that are open or partly restored
+    std::map<Slot, std::vector<Token>> texts_;
+    std::map<Slot, std::vector<Left>> left_;  // by an erase before
+    uint32_t moving_ = 0;                     // texts that are open or partly restored
 };
 
 }  // namespace tessera::session
