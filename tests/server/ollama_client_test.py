@@ -89,7 +89,8 @@ class Bundled(unittest.TestCase):
         [running] = self.client.ps().models
         self.assertEqual(running.model, listed.model)
         self.assertEqual(self.client.show(listed.model).details.format, "gguf")
-        self.assertRegex(self.server.request("GET", "/api/version")[1]["version"], r"^\d+\.\d+\.\d+$")
+        # Codex asks for this one at least.
+        self.assertGreaterEqual([int(n) for n in self.server.request("GET", "/api/version")[1]["version"].split(".")], [0, 13, 4])
 
     def test_what_is_not_offered(self):
         for refused in (lambda: self.client.pull("llama3"), lambda: self.client.push("a"), lambda: self.client.delete("a"),

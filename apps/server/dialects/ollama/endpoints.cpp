@@ -70,9 +70,10 @@ HttpResponse running(const EndpointContext& context, const HttpRequest&) {
     return json_response(models_json(context.host.peek().get(), true));
 }
 
-// Of the API that is answered: clients compare it with what they need.
+// Of the API that is answered: clients compare it with what they need. Codex asks for this one, which has
+// /v1/responses.
 HttpResponse version(const EndpointContext&, const HttpRequest&) {
-    return json_response(R"({"version":"0.12.6"})");
+    return json_response(R"({"version":"0.13.4"})");
 }
 
 HttpResponse show(const EndpointContext& context, const HttpRequest& request) {
