@@ -309,6 +309,17 @@ TEST_F(TextsWithGaps, AreNoBeginningsOfOthers) {
     EXPECT_EQ(third.read, 150u);
     EXPECT_EQ(drafted(third), follows(text));
     drafts_->forget(3);
+    // Where tokens repeat, those behind a gap may be one.
+    std::vector<Token> same;
+    while (same.size() < 200) same.push_back(static_cast<Token>(40 + 3 * (same.size() % 8)));
+    EXPECT_EQ(ask(7, same, 32).read, 32u);
+    const uint32_t left = drafts_->unread(wish(8, same)).whole;
+    EXPECT_LE(left, 168u);
+    const DraftWish eighth = ask(8, same);
+    EXPECT_EQ(eighth.read, left);
+    EXPECT_EQ(drafted(eighth), follows(same));
+    drafts_->forget(7);
+    drafts_->forget(8);
     // What is before the gap is one: of a request that runs, and of one that has ended.
     const std::vector<Token> first = some(260, 4);
     const auto begins = std::span(first).first(100);

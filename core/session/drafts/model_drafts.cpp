@@ -67,7 +67,7 @@ ModelDrafts::Beginning ModelDrafts::beginning(const DraftWish& wish) const {
     for (const auto& one : texts_.all()) {
         auto& text = static_cast<Text&>(*one);
         // Without the last one, as text_of() wants it: what is shared need not be cut, which a window may not allow.
-        const size_t common = same_beginning(text.before_gap(), wish.tokens.first(wish.tokens.size() - 1));
+        const size_t common = same_beginning(text.tokens, wish.tokens.first(wish.tokens.size() - 1));
         if (common < kFewestShared || common <= best.tokens) continue;
         if (engine_->cache().can_truncate(text.sequence, static_cast<uint32_t>(common))) best = {&text, common};
     }
@@ -94,9 +94,10 @@ size_t ModelDrafts::right(const Text& text, std::span<const Token> tokens) {
     const std::span<const Token> cached = text.tokens;
     const size_t behind = text.head + text.left_out;
     if (text.left_out == 0 || tokens.size() <= behind) return same_beginning(cached, tokens.first(tokens.size() - 1));
-    const size_t head = same_beginning(text.before_gap(), tokens);
+    const size_t head = same_beginning(cached, tokens);
     if (head < text.head) return head;
-    return head + same_beginning(cached.subspan(head), tokens.subspan(behind).first(tokens.size() - behind - 1));
+    return text.head +
+           same_beginning(cached.subspan(text.head), tokens.subspan(behind).first(tokens.size() - behind - 1));
 }
 
 DraftUnread ModelDrafts::unread(const DraftWish& wish) const {

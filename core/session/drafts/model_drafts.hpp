@@ -5,7 +5,6 @@
 #include "core/session/engine.hpp"
 #include "core/text/tokenizer.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <span>
 #include <utility>
@@ -25,7 +24,7 @@ void check_same_vocabulary(const text::Tokenizer& model, const text::Tokenizer& 
 //
 // Where not so much may be read, tokens in the middle are left out of the sequence: behind what is cached, or the first
 // kHead, the last ones follow at once, as in arXiv:2309.17453, by which a model predicts badly without its first
-// tokens. Only what is before the gap is shared with other requests.
+// tokens. Other requests share it as far as their texts begin with what is cached.
 class ModelDrafts final : public DraftSource {
   public:
     static constexpr size_t kHead = 4;
@@ -51,10 +50,6 @@ class ModelDrafts final : public DraftSource {
 
         // Of the request's text, what is left out behind its first `head` tokens, of which fewer may be cached.
         size_t head = 0, left_out = 0;
-
-        std::span<const Token> before_gap() const noexcept {
-            return std::span(tokens).first(left_out > 0 ? std::min(head, tokens.size()) : tokens.size());
-        }
     };
     // A wish in a step: the next tokens of its text.
     struct Part {
