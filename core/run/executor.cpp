@@ -193,11 +193,11 @@ void Executor::run(const StepRanges& ranges, uint32_t threads, std::string_view 
     last_step_seconds_ = seconds_since(begin);
 }
 
-void Executor::submit(const StepRanges& ranges, uint32_t threads) {
+void Executor::submit(const StepRanges& ranges, uint32_t threads, std::string_view output) {
     if (ranges[TSR_RANGE_OUTPUT_ROWS].begin < ranges[TSR_RANGE_OUTPUT_ROWS].end)
         fail(TSR_INVALID_ARGUMENT, "a step that is not waited for cannot have outputs");
-    if (plan_.step.slots == 1) return run(ranges, threads);
-    choose_output({});
+    if (plan_.step.slots == 1) return run(ranges, threads, output);
+    choose_output(output);
     take_step(ranges, threads, false);
 }
 

@@ -67,8 +67,8 @@ class Executor {
     void run(const StepRanges& ranges, uint32_t threads = 0, std::string_view output = {});
 
     // Starts a step without outputs and returns while devices work on it: as many as Plan's slots can be in flight.
-    // Throws as run does, also for the steps before.
-    void submit(const StepRanges& ranges, uint32_t threads = 0);
+    // `output`: as of run. Throws as run does, also for the steps before.
+    void submit(const StepRanges& ranges, uint32_t threads = 0, std::string_view output = {});
     // Waits for all steps that were submitted. Throws as run does.
     void finish();
     // Steps that have been submitted and not been waited for.

@@ -183,8 +183,8 @@ struct Engine::State {
         size_t tokens, row, output, outputs;
     };
     std::vector<StatesOf> states_of;
-    bool gave_hidden = false;
-    std::vector<std::span<int32_t>> page_tables;  // a group of the plan each
+    bool gave_hidden = false, gave_row_states = false;  // in the last step
+    std::vector<std::span<int32_t>> page_tables;        // a group of the plan each
     std::vector<PageCopy> copies;
     // Tokens that steps under way have appended: what is taken back if one fails.
     struct Appended {
@@ -238,11 +238,11 @@ struct Engine::State {
 
     // Appends the entries to their sequences and takes the step, or starts it. If that fails no step is under way, and
     // all that were are rolled back.
-    void take(std::span<const BatchEntry> entries, bool wait);
+    void take(std::span<const BatchEntry> entries, bool wait, bool states);
     void finish();
-    void start(std::span<const BatchEntry> entries, bool wait);
+    void start(std::span<const BatchEntry> entries, bool wait, bool states);
     // The output of the graph that a step is for; empty: all of them.
-    std::string_view wanted(std::span<const BatchEntry> entries) const;
+    std::string_view wanted(std::span<const BatchEntry> entries, bool states) const;
     // Whether the next step is one of those that the plan predicts: of one sequence alone, and nothing beside it.
     bool is_predicted(std::span<const BatchEntry> entries, uint32_t workers) const;
     void forget_ended();
@@ -541,13 +541,13 @@ void Engine::measure(std::span<double> seconds) noexcept {
     state_->executor.measure(seconds);
 }
 
-void Engine::State::take(std::span<const BatchEntry> entries, bool wait) {
+void Engine::State::take(std::span<const BatchEntry> entries, bool wait, bool states) {
     try {
         check_entries(entries);
         if (!under_way.empty() && !has_room(entries)) finish();
         append(entries);
         try {
-            start(entries, wait);
+            start(entries, wait, states);
         } catch (...) {
             roll_back(entries, entries.size());
             throw;
@@ -558,7 +558,7 @@ void Engine::State::take(std::span<const BatchEntry> entries, bool wait) {
     }
 }
 
-void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
+void Engine::State::start(std::span<const BatchEntry> entries, bool wait, bool states) {
     const bool single = std::ranges::all_of(entries, [](const BatchEntry& e) { return e.tokens.size() == 1; });
     const bool drafted = !single && std::ranges::all_of(entries, [](const BatchEntry& e) {
         return e.tokens.size() == 1 || (e.all_outputs && !e.hidden);
@@ -572,14 +572,17 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
         for (const BatchEntry& entry : entries)
             appended.push_back(
                 {entry.sequence, static_cast<uint32_t>(entry.tokens.size()), cache.length(entry.sequence)});
-        executor.submit(ranges, workers);
+        executor.submit(ranges, workers, wanted(entries, states));
         under_way.push_back(std::move(appended));
     } else {
-        const bool compare = is_predicted(entries, workers);
+        const std::string_view output = wanted(entries, states);
+        gave_row_states = output.empty();
+        // Steps that give states of all rows take longer.
+        const bool compare = !output.empty() && is_predicted(entries, workers);
         const auto start = std::chrono::steady_clock::now();
         const double used = compare && host_alone ? process_seconds() : 0;
         team.take_time();
-        executor.run(ranges, workers, wanted(entries));
+        executor.run(ranges, workers, output);
         const Team::Time time = team.take_time();
         const double seconds = seconds_since(start);
         // Weights dominate steps of generation, rows those of prompts.
@@ -596,10 +599,10 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
     }
 }
 
-std::string_view Engine::State::wanted(std::span<const BatchEntry> entries) const {
+std::string_view Engine::State::wanted(std::span<const BatchEntry> entries, bool states) const {
     if (has_hidden(entries)) return kHidden;
     // States of output rows come with their logits.
-    const bool rows = executor.plan().graph.find_output(kRowStates) != 0 &&
+    const bool rows = states && executor.plan().graph.find_output(kRowStates) != 0 &&
                       std::ranges::any_of(states_of, [](const StatesOf& one) { return one.outputs < one.tokens; });
     return rows ? std::string_view() : kLogits;
 }
@@ -642,9 +645,9 @@ void Engine::State::lose_steps() {
     }
 }
 
-std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> entries) {
+std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> entries, bool states) {
     State& s = *state_;
-    s.take(entries, true);
+    s.take(entries, true, states);
     const bool hidden = has_hidden(entries);
     s.gave_hidden = hidden;
     const size_t width = hidden ? s.info.embedding : s.info.vocabulary;
@@ -664,6 +667,7 @@ std::span<const float> Engine::states(size_t entry) const {
     const bool outputs = of.outputs == of.tokens;
     const char* const name = outputs || !graph.find_output(kRowStates) ? kStates : kRowStates;
     if (!graph.find_output(name) || state_->gave_hidden) return {};
+    if (name == kRowStates && !state_->gave_row_states) return {};
     const auto* values = reinterpret_cast<const float*>(state_->executor.output(name));
     return name == kStates ? std::span(values + of.output * width, of.outputs * width)
                            : std::span(values + of.row * width, of.tokens * width);
@@ -672,7 +676,7 @@ std::span<const float> Engine::states(size_t entry) const {
 void Engine::submit(std::span<const BatchEntry> entries) {
     if (std::ranges::any_of(entries, [](const BatchEntry& entry) { return outputs_of(entry) > 0; }))
         fail(TSR_INVALID_ARGUMENT, "a step that is not waited for cannot have outputs");
-    state_->take(entries, false);
+    state_->take(entries, false, false);
 }
 
 void Engine::finish() {

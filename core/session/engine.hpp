@@ -127,12 +127,13 @@ class Engine {
     // output, or of info().embedding for hidden states, in the order of the entries, valid until the next step. A
     // sequence occurs in at most one entry. Throws Error: TSR_INVALID_ARGUMENT for tokens outside the vocabulary, too
     // many rows, outputs or sequences; TSR_DOES_NOT_FIT if the cache is full; what Executor::run throws. After an error
-    // no step is under way, and the sequences are as before all steps that were.
-    std::vector<std::span<const float>> step(std::span<const BatchEntry> entries);
+    // no step is under way, and the sequences are as before all steps that were. `states`: those of tokens without
+    // logits are wanted, too, which take the last layer's time.
+    std::vector<std::span<const float>> step(std::span<const BatchEntry> entries, bool states = true);
 
-    // Where the options ask for states: of every token of an entry of the last step(), by its place among them; of a
-    // layer of prediction of tokens whose logits were computed. info().embedding floats each, valid until the next
-    // step. Empty for a step of hidden states.
+    // Where the options ask for states: of every token of an entry of the last step(), by its place among them, if they
+    // were wanted; of a layer of prediction of tokens whose logits were computed. info().embedding floats each, valid
+    // until the next step. Empty for a step of hidden states.
     std::span<const float> states(size_t entry) const;
 
     // The same without outputs, and without waiting for the end where devices alone compute: as many steps as

@@ -225,7 +225,7 @@ void Generator::compute() {
     std::vector<std::span<const float>> outputs;
     const bool states = drafting_.wants_states(tasks_);
     if (states || std::ranges::any_of(entries_, &BatchEntry::output)) {
-        outputs = engine_.step(entries_);
+        outputs = engine_.step(entries_, states);
         if (states) drafting_.computed(tasks_, entries_);
     } else {
         engine_.submit(entries_);

@@ -175,6 +175,37 @@ TEST_P(Predictions, StatesChangeNoLogits) {
     EXPECT_EQ(logits(true), logits(false));
 }
 
+// Of rows without logits the model computes states where they are wanted.
+TEST_P(Predictions, StatesAreComputedWhereTheyAreWanted) {
+    test::LoadedModel model(test::golden_model(GetParam()), options_of_model(256), test::plugins_up_to("reference"));
+    Engine& engine = *model.engine;
+    const Graph& graph = engine.plan().graph;
+    const StorageId states = graph.storage_of(graph.find_output(kRowStates));
+    const std::vector<Token> tokens(20, 5);
+    const SequenceId sequence = engine.cache().create();
+    // Of the nodes that make them.
+    const auto seconds_of = [&](const auto& take) {
+        std::vector<double> seconds(engine.plan().nodes.size());
+        engine.measure(seconds);
+        take();
+        engine.finish();
+        engine.measure({});
+        double sum = 0;
+        for (size_t i = 0; i < seconds.size(); ++i) {
+            for (const Value value : graph.nodes()[engine.plan().nodes[i].node].outputs) {
+                if (value && graph.storage_of(value) == states) sum += seconds[i];
+            }
+        }
+        return sum;
+    };
+    const BatchEntry last{sequence, tokens}, none{sequence, tokens, false};
+    EXPECT_GT(seconds_of([&] { engine.step({&last, 1}); }), 0);
+    EXPECT_EQ(engine.states(0).size(), tokens.size() * engine.info().embedding);
+    EXPECT_EQ(seconds_of([&] { engine.step({&last, 1}, false); }), 0);
+    EXPECT_TRUE(engine.states(0).empty());
+    EXPECT_EQ(seconds_of([&] { engine.submit({&none, 1}); }), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Predictions, testing::Values("v3-ungrouped", "glm-flash", "glm-dsa", "glm4moe"),
                          [](const auto& instance) {
                              std::string name = instance.param;
