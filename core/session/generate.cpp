@@ -225,8 +225,9 @@ void Generator::compute() {
     std::vector<std::span<const float>> outputs;
     const bool states = drafting_.wants_states(tasks_);
     if (states || std::ranges::any_of(entries_, &BatchEntry::output)) {
+        const auto start = Clock::now();
         outputs = engine_.step(entries_, states);
-        if (states) drafting_.computed(tasks_, entries_);
+        if (states) drafting_.computed(tasks_, entries_, seconds_since(start));
     } else {
         engine_.submit(entries_);
     }

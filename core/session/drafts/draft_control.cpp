@@ -284,7 +284,8 @@ void DraftControl::finished(uint32_t sequences, uint32_t drafted, uint32_t accep
     const double verified = drafted > 0 ? without * (1 + static_cast<double>(accepted) / sequences) - seconds : 0;
     const double gained = verified - std::exchange(asked_, 0);
     credit_ = std::min(credit_ + gained, kMostCredit * without);
-    owed_ = std::max(0.0, owed_ - std::max(0.0, gained) - kReadingShare * seconds);
+    owed_ = std::max(0.0, owed_ - std::max(0.0, gained));
+    passed(seconds);
     // As much as one request may lose by a text that was read for nothing.
     gained_ = std::clamp(gained_ + gained, 0.0, kMostCredit * without);
 }

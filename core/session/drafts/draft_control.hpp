@@ -3,6 +3,7 @@
 
 #include "core/session/drafts/draft_source.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -123,6 +124,8 @@ class DraftControl {
     // has been gained since, or is kReadingShare of the time.
     bool may_compute() const noexcept { return owed_ <= 0; }
     void computed(double seconds) noexcept { owed_ += seconds; }
+    // Time of the model's, of which a share pays for that.
+    void passed(double seconds) noexcept { owed_ = std::max(0.0, owed_ - kReadingShare * seconds); }
 
     // Of a draft of this request, since choose().
     void accepted(DraftAcceptance& own, uint32_t tokens) const noexcept { own.earn(tokens * token_seconds_); }

@@ -23,13 +23,22 @@ std::vector<double> predicted_steps(const Engine& engine) {
     return seconds;
 }
 
+// By the plan, as it takes no step with states and without.
+double share_of_states(const Engine& engine) {
+    const Plan& plan = engine.plan();
+    const bool prompt = engine.max_rows() >= plan.prompt_rows_from;
+    const double with = step_time(plan, engine.max_rows(), 0, prompt, true).seconds;
+    return with > 0 ? 1 - step_time(plan, engine.max_rows(), 0, prompt).seconds / with : 0;
+}
+
 }  // namespace
 
 Drafting::Drafting(const Engine& engine, DraftOptions options)
     : engine_(engine),
       options_(std::move(options)),
       most_(std::min(options_.most, engine.rows_as_single() - 1)),
-      control_(options_.sources.empty() ? std::vector<double>{1} : predicted_steps(engine)) {}
+      control_(options_.sources.empty() ? std::vector<double>{1} : predicted_steps(engine)),
+      states_share_(share_of_states(engine)) {}
 
 uint32_t Drafting::most_for(const Task& task) const noexcept {
     const uint64_t tokens = task.tokens.size();
@@ -91,7 +100,7 @@ bool Drafting::wants_states(std::span<Task* const> tasks) const noexcept {
            std::ranges::any_of(tasks, [&](Task* task) { return needs_states(*task); });
 }
 
-void Drafting::computed(std::span<Task* const> tasks, std::span<const BatchEntry> entries) {
+void Drafting::computed(std::span<Task* const> tasks, std::span<const BatchEntry> entries, double seconds) {
     for (const auto& source : std::vector(options_.sources)) {
         if (!source->wants_states()) continue;
         std::vector<DraftStates> given;
@@ -109,7 +118,7 @@ void Drafting::computed(std::span<Task* const> tasks, std::span<const BatchEntry
         if (given.empty()) continue;
         const auto start = Clock::now();
         without_failure(*source, [&] { source->computed(given); });
-        if (prompts) control_.computed(seconds_since(start));
+        if (prompts) control_.computed(states_share_ * seconds + seconds_since(start));
     }
 }
 
@@ -169,7 +178,9 @@ void Drafting::make(std::span<Task* const> tasks, const DraftStep& step) {
     for (Task* const task : tasks) {
         wishes.push_back({task->answer.id, task->tokens, most_for(*task), {}});
         if (std::exchange(task->drafts_begun, true)) continue;
-        control_.prompt(task->acceptance, prompt_token_seconds * (task->prompt_size - task->answer.reused_tokens));
+        const double prompt = prompt_token_seconds * (task->prompt_size - task->answer.reused_tokens);
+        control_.prompt(task->acceptance, prompt);
+        control_.passed(prompt);
     }
     for (const auto& source : std::vector(options_.sources)) {
         if (source->is_costly()) {

@@ -33,8 +33,8 @@ class Drafting {
 
     // Whether computed() is to be called behind a step of these tasks.
     bool wants_states(std::span<Task* const> tasks) const noexcept;
-    // Engine::step() has returned for these entries, a task each, and nothing has come of its logits yet.
-    void computed(std::span<Task* const> tasks, std::span<const BatchEntry> entries);
+    // Engine::step() has returned after so long for these entries, a task each, and nothing has come of its logits yet.
+    void computed(std::span<Task* const> tasks, std::span<const BatchEntry> entries, double seconds);
 
     // The step has ended, and Task::chosen is what the model chose behind the tokens of before.
     void learn(Task& task) noexcept;
@@ -59,6 +59,7 @@ class Drafting {
     DraftOptions options_;
     uint32_t most_;  // of a draft
     DraftControl control_;
+    const double states_share_;  // of the time of a step of a prompt, what states of all rows take
     double seconds_ = 0;
 };
 
