@@ -89,6 +89,8 @@ Value GraphBuilder::layer_end(int64_t index, Value heads, Value rows) {
 
 Value GraphBuilder::predicted_rows(Value embeddings) {
     const int64_t layer = description_.first_layer, e = description_.embedding;
+    // What reads given states alone would be computed on the host else.
+    graph_.set_layer(0);
     const Value states = graph_.input(kGivenStates, {TSR_TYPE_F32, {e, limits_.rows}, TSR_RANGE_ROWS});
     const Value both =
         graph_.buffer(in_layer(layer, "nextn.eh"), {TSR_TYPE_F32, {2 * e, limits_.rows}, TSR_RANGE_ROWS});
