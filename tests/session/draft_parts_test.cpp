@@ -104,6 +104,8 @@ struct Simulated {
     std::vector<double> seconds;  // by rows - 1
     double noise = 0;
     double slow_start = 1;  // factor of the first steps
+    uint32_t slow = 4;      // tokens that these give
+    uint32_t begin = 0;     // tokens before the first draft
     uint32_t most = 7;
 
     struct Result {
@@ -119,18 +121,18 @@ struct Simulated {
         DraftAcceptance own{DraftControl::kMemory};
         Result result;
         for (uint32_t done = 0; done < tokens;) {
-            std::vector<DraftToken> foreseen(most, {0, kind});
+            std::vector<DraftToken> foreseen(done < begin ? 0 : most, {0, kind});
             DraftChoice choice{&own, foreseen, most};
             control.choose({&choice, 1}, 1, most, false);
             uint32_t taken = 0;
             bool hit = true;
-            for (; hit && taken < most; ++taken) {
+            for (; hit && taken < foreseen.size(); ++taken) {
                 hit = share(random) < accepted(done + taken);
                 if (taken <= choice.chosen) control.observe(own, kind, hit);
                 if (!hit || taken == choice.chosen) break;
             }
             const uint32_t verified = std::min(taken, choice.chosen);
-            const double now = factor(random) * (done < 4 ? slow_start : 1), step = seconds[choice.chosen] * now;
+            const double now = factor(random) * (done < slow ? slow_start : 1), step = seconds[choice.chosen] * now;
             control.accepted(own, verified);
             control.finished(1, choice.chosen, verified, step);
             result.with += step;
@@ -214,6 +216,28 @@ TEST(DraftControl, LearnsWhatStepsWithoutDraftsTake) {
     }
 }
 
+// Steps that other work slows come before those with drafts, which seem to gain.
+TEST(DraftControl, LosesLittleWhereTheMachineWasDisturbed) {
+    for (const auto& seconds : kMachines) {
+        for (const double factor : {1.3, 2.0, 4.0}) {
+            for (const uint32_t slow : {8u, 16u, 30u}) {
+                for (const uint32_t seed : {1u, 2u, 3u}) {
+                    Simulated machine{seconds, 0.05};
+                    machine.slow_start = factor;
+                    machine.slow = machine.begin = slow;
+                    DraftControl control({1, 1.2, 1.4, 1.6, 1.8, 2.0, 2.2, 2.4});
+                    const auto found = machine.run(
+                        control, 80, 4, [](uint32_t) { return 0.0; }, seed);
+                    // A row that takes as much as the disturbance is found out by the next step without drafts.
+                    const double least = factor == 2.0 && seconds[1] > 1.5 ? 0.92 : 0.97;
+                    EXPECT_GE(found.gain(), least) << slow << " tokens slower by " << factor << ", two rows in "
+                                                   << seconds[1] << ", " << found.drafted << " drafted";
+                }
+            }
+        }
+    }
+}
+
 // Many short answers, of which none was foreseen.
 TEST(DraftControl, LearnsFromAllRequests) {
     const Simulated machine{kMachines[1], 0.1};
@@ -256,6 +280,7 @@ TEST(DraftControl, SharesRowsAmongRequestsByProbability) {
     DraftControl control({1, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07, 1.08, 1.09});
     for (int i = 0; i < 40; ++i) control.finished(2, 0, 0, 1.02);
     for (const uint32_t drafts : {1u, 2u, 4u}) control.finished(2, drafts, drafts, 1.02 + 0.01 * drafts);
+    control.finished(2, 0, 0, 1.02);
     DraftAcceptance good{DraftControl::kMemory}, bad{DraftControl::kMemory};
     for (int i = 0; i < 30; ++i) {
         good.observe(3, true);

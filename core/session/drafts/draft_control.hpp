@@ -56,6 +56,8 @@ class DraftStepTimes {
     bool any() const noexcept { return scale_ > 0; }
     // 0 before anything was measured.
     double seconds(uint32_t rows) const noexcept;
+    // Whether what was measured of fewer rows, since the last call, has turned out wrong.
+    bool take_doubt() noexcept { return std::exchange(doubtful_, false); }
     // How many rows may be tried: twice as many as the most that were measured.
     uint32_t known_rows() const noexcept;
 
@@ -66,6 +68,7 @@ class DraftStepTimes {
     std::vector<uint32_t> count_;            // of measured steps
     double scale_ = 0;                       // seconds for one of shape_
     size_t most_measured_ = 0;
+    bool doubtful_ = false;
 };
 
 // Of one request in a step: what was foreseen of it, and how much of that is to be verified.
