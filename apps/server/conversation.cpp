@@ -235,6 +235,8 @@ void write_prompt(ChatRequest& read, const Conversation& conversation, const Mod
     if (written.reply.content_begun)
         throw ApiError(400, fmt::format("{}: the message to be continued is not held to it", structure->field),
                        structure->field);
+    // A text of the structure may spell what begins a call.
+    read.chat.syntax.content_or_calls = true;
     if (written.reply.tools != text::ToolSyntax::kNone)
         return hold_to_calls(request, calls_beside(*structure, conversation), &structure->body, written.reply, model);
     hold_to(request, structure::answer_grammar(structure->body, written.reply, *model.tokenizer), model,

@@ -288,7 +288,7 @@ bool ReplyParser::step_reasoning(bool over, Output& output) {
 }
 
 bool ReplyParser::step_content(bool over, Output& output) {
-    if (!tools_) {
+    if (!tools_ || calls_excluded_) {
         write(State::kContent, rest(), output);
         begin_ = at_ = input_.size();
         return false;
@@ -318,7 +318,9 @@ bool ReplyParser::step_content(bool over, Output& output) {
         }
     }
     const auto markers = tools_->begins();
-    const MarkerPlace place = find_marker(rest(), markers, over);
+    MarkerPlace place = find_marker(rest(), markers, over);
+    if (syntax_.content_or_calls && !std::ranges::all_of(rest().substr(0, place.before), is_json_space))
+        place = {.before = rest().size()};
     write(State::kContent, rest().substr(0, place.before), output);
     at_ += place.before;
     begin_ = at_;
@@ -369,7 +371,9 @@ bool ReplyParser::step_calls(bool over, Output& output) {
 
 void ReplyParser::write(State state, std::string_view text, Output& output) {
     if (state == State::kContent) {
-        content_started_ |= !std::ranges::all_of(text, is_json_space);
+        const bool begins = !std::ranges::all_of(text, is_json_space);
+        content_started_ |= begins;
+        calls_excluded_ |= begins && syntax_.content_or_calls;
         output.add(ReplyKind::kContent, text);
         return;
     }

@@ -65,6 +65,7 @@ struct ReplySyntax {
     bool reasoning = false;            // whether an answer may start with reasoning
     bool begins_in_reasoning = false;  // the prompt ends with reasoning_begin
     bool content_begun = false;        // the prompt ends with a part of the content: a call cannot be all of it
+    bool content_or_calls = false;     // an answer whose content has begun has no calls (ReplyFraming::kMarkers)
     std::string reasoning_begin = "<think>";
     std::string reasoning_end = "</think>";
     ToolSyntax tools = ToolSyntax::kNone;
@@ -128,6 +129,7 @@ class ReplyParser {
     size_t at_ = 0;                  // next byte to read, at least begin_
     size_t newlines_ = 0;            // at the end of the reasoning so far; dropped if it ends there
     bool content_started_;           // a character of the content that is not white space was seen
+    bool calls_excluded_ = false;    // since content was (ReplySyntax::content_or_calls)
     State outer_ = State::kContent;  // what the calls being read are part of until the first of them is certain
     size_t marker_length_ = 0;       // of what began them
     bool certain_ = false;           // whether one of them was

@@ -67,6 +67,7 @@ void use_parser(uint8_t choice, uint8_t cut, std::string_view text) {
     syntax.reasoning = choice / kSyntaxes % 3 > 0;
     syntax.begins_in_reasoning = choice / kSyntaxes % 3 > 1;
     syntax.content_begun = choice / kSyntaxes / 3 % 2 > 0;
+    syntax.content_or_calls = !text.empty() && text.back() % 2 > 0;
     if (syntax.tools == ToolSyntax::kChannels) syntax.framing = ReplyFraming::kChannels;
     const Events whole = parse(syntax, text, text.size(), 0);
     expect(parse(syntax, text, 1, 0) == whole, "single bytes give the same");

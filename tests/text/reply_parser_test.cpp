@@ -526,6 +526,17 @@ const std::vector<Sample>& samples() {
          {.content_begun = true, .tools = kLlama3},
          "{<|python_tag|>{\"name\": \"f\", \"parameters\": {}}",
          {{kContent, "{"}, {kToolCall, "f"}, {kArguments, "{}"}}},
+        {"a form's text that spells a call",
+         {.content_or_calls = true, .tools = kHermes},
+         "\n{\"a\": \"<tool_call>\\n{\\\"name\\\": 1}\"}<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>",
+         {{kContent,
+           "\n{\"a\": \"<tool_call>\\n{\\\"name\\\": 1}\"}<tool_call>{\"name\": \"f\", \"arguments\": "
+           "{}}</tool_call>"}}},
+        {"several calls in place of a form's text",
+         {.content_or_calls = true, .tools = kHermes},
+         "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>\n<tool_call>{\"name\": \"g\", \"arguments\": "
+         "{}}</tool_call>",
+         {{kToolCall, "f"}, {kArguments, "{}"}, {kToolCall, "g"}, {kArguments, "{}"}}},
         {"llama text after",
          calls(kLlama3),
          "\n{\"name\": \"f\", \"parameters\": {}}; or",
