@@ -536,7 +536,7 @@ const std::vector<Sample>& samples() {
          {.content_or_calls = true, .tools = kHermes},
          "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>\n<tool_call>{\"name\": \"g\", \"arguments\": "
          "{}}</tool_call>",
-         {{kToolCall, "f"}, {kArguments, "{}"}, {kToolCall, "g"}, {kArguments, "{}"}}},
+         {{kToolCall, "f"}, {kArguments, "{}"}, {kToolCall, "g", 1}, {kArguments, "{}", 1}}},
         {"llama text after",
          calls(kLlama3),
          "\n{\"name\": \"f\", \"parameters\": {}}; or",
