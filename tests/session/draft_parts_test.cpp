@@ -110,6 +110,7 @@ struct Simulated {
 
     struct Result {
         double with = 0, without = 0, drafted = 0;
+        uint32_t steps = 0, undrafted = 0;
         double gain() const { return without / with; }
     };
     // `accepted`: of the token of each position. `kind`: as the source has them.
@@ -138,6 +139,8 @@ struct Simulated {
             result.with += step;
             result.without += seconds[0] * now * (1 + verified);
             result.drafted += choice.chosen;
+            ++result.steps;
+            result.undrafted += choice.chosen == 0 ? 1 : 0;
             done += 1 + verified;
         }
         return result;
@@ -236,6 +239,59 @@ TEST(DraftControl, LosesLittleWhereTheMachineWasDisturbed) {
             }
         }
     }
+}
+
+// Where rows cost little, a new number of them tells nothing new of the others.
+TEST(DraftControl, KeepsWhatItKnowsWhereRowsCostLittle) {
+    for (const double noise : {0.0, 0.01, 0.03}) {
+        Simulated machine;
+        machine.noise = noise;
+        machine.most = 15;
+        for (uint32_t rows = 0; rows <= machine.most; ++rows) machine.seconds.push_back(1 + 0.01 * rows);
+        for (const uint32_t seed : {1u, 2u, 3u}) {
+            DraftControl control(std::vector<double>(16, 1.0));
+            const auto found = machine.run(
+                control, 6000, 4, [](uint32_t) { return 0.8; }, seed);
+            EXPECT_LE(found.undrafted, 0.05 * found.steps) << "of " << found.steps << ", noise " << noise;
+            EXPECT_GE(found.gain(), 0.9 * machine.bound(0.8)) << "noise " << noise;
+        }
+    }
+    // A number of rows that was measured often, and one more that takes less, as the first of its kind may.
+    DraftStepTimes times(std::vector<double>(8, 1.0));
+    for (int i = 0; i < 100; ++i) {
+        times.measured(1, 1);
+        times.measured(2, 1.02);
+    }
+    (void)times.take_doubt();
+    times.measured(3, 1.03);
+    EXPECT_FALSE(times.take_doubt());
+    EXPECT_NEAR(times.seconds(2), 1.02, 1e-6);
+    times.measured(4, 0.85);
+    EXPECT_TRUE(times.take_doubt()) << "other work has slowed the others";
+}
+
+// What a step without drafts makes doubtful it has measured itself.
+TEST(DraftControl, MeasuresWhatIsDoubtfulOnce) {
+    DraftControl control({1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7});
+    DraftAcceptance own{DraftControl::kMemory};
+    const std::vector<DraftToken> foreseen(2, {5, 4});
+    const auto drafts = [&] {
+        DraftChoice choice{&own, foreseen, 2};
+        control.choose({&choice, 1}, 1, 2, false);
+        return choice.chosen;
+    };
+    for (int i = 0; i < 60; ++i) {
+        control.observe(own, 4, true);
+        control.finished(1, i % 10 ? 2u : 0u, i % 10 ? 2u : 0u, i % 10 ? 1.2 : 1.0);
+        own.earn(1);
+    }
+    control.finished(1, 0, 0, 1.0);
+    control.finished(1, 2, 2, 1.2);
+    ASSERT_GT(drafts(), 0u);
+    // Two requests without drafts: steps of one seem to have been slow.
+    control.finished(2, 0, 0, 0.6);
+    control.finished(1, 1, 1, 1.1);
+    EXPECT_GT(drafts(), 0u);
 }
 
 // Many short answers, of which none was foreseen.

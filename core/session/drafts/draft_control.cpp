@@ -18,8 +18,10 @@ constexpr double kOthersWeight = 2;  // tokens that the share of all requests co
 constexpr double kGain = 0.15;
 // A first measurement is believed up to so many times of what is expected.
 constexpr double kCold = 1.15;
-// How much less steps of more rows may seem to take; the first of so many rows takes a little more.
+// How much less steps of more rows may seem to take than steps that were measured often; and the first of so many rows,
+// which takes a little more, than steps that were measured seldom, at most so many times.
 constexpr double kDisturbed = 1.1, kNothing = 0.95;
+constexpr uint32_t kSeldom = 8;
 // Where rows of prompts make a step long, tokens that are at least so probable are verified.
 constexpr double kWorthARow = 0.3;
 // What drafts promise must be more than what is not known of times.
@@ -118,10 +120,11 @@ void DraftStepTimes::measured(uint32_t rows, double seconds) noexcept {
         own *= std::pow(found, std::max(kGain, of_few));
     }
     ++count_[rows - 1];
-    // More rows take no less: what seems to have taken more was slowed by other work, and is measured anew.
-    const double least = (count_[rows - 1] == 1 ? kNothing : kDisturbed) * own;
+    // More rows take no less: what seems to have taken more was slowed by other work, and is measured anew. Where rows
+    // cost little a first measurement cannot tell that of what is well known.
+    const bool first = count_[rows - 1] == 1;
     for (size_t i = 0; i + 1 < rows; ++i) {
-        if (shape_[i] <= least) continue;
+        if (shape_[i] <= (first && count_[i] <= kSeldom ? kNothing : kDisturbed) * own) continue;
         shape_[i] = 0;
         count_[i] = 0;
         doubtful_ = true;
@@ -287,7 +290,9 @@ void DraftControl::finished(uint32_t sequences, uint32_t drafted, uint32_t accep
     if (sequences == 0) return;
     const bool first = !times_.any();
     times_.measured(sequences + drafted, seconds);
-    drafted_ = drafted == 0 ? 0 : times_.take_doubt() ? kSeldomMeasured : drafted_ + 1;
+    // What is to be measured anew is, by a step without drafts: the next, or this one.
+    const bool doubt = times_.take_doubt();
+    drafted_ = drafted == 0 ? 0 : doubt ? kSeldomMeasured : drafted_ + 1;
     const double without = times_.seconds(sequences);
     if (first) credit_ = kFirstCredit * without;
     credit_ += kShare * seconds;
