@@ -75,7 +75,7 @@ constexpr FieldRow kGenerationRows[] = {
     {"api_server", kHarmless, kBookkeeping},
     {"prompt_cache_key", kHarmless, "whatever is cached for the key of the request is found"},
     {"prompt_cache_retention", kHarmless, "what is cached stays as long as its memory is not needed"},
-    {"prompt_cache_options", kHarmless, "everything that can be cached is, as long as its memory is not needed"},
+    {"prompt_cache_options", kHonoured, kCacheOptionsTold},
     {"moderation", kRefused, "nothing is moderated"},
     {"id_slot", kHonoured,
      "the slot by which the text can be saved, 0 (or -1) if none is said; what is cached is found by every slot"},
@@ -179,6 +179,13 @@ constexpr FieldRow kPromptObject[] = {
     {"multimodal_data", kRefused, kTextAlone},
 };
 
+constexpr FieldRow kCacheOptions[] = {
+    {"mode", kHarmless, "everything that can be cached is"},
+    {"ttl", kHarmless, "what is cached stays as long as its memory is not needed"},
+    {"comparison_response_id", kHarmless, "timings.cache_differs says where a prompt differs from what is cached"},
+    {"prewarm", kRefused, "a max_tokens or max_output_tokens of 0 computes the prompt alone"},
+};
+
 constexpr FieldRow kStreamOptions[] = {
     {"include_usage", kHonoured, "a last part with the usage"},
     {"include_obfuscation", kRefused, "the sizes of parts are not hidden"},
@@ -255,6 +262,11 @@ const FieldTable& stream_options_table() {
     return table;
 }
 
+const FieldTable& cache_options_table() {
+    static const FieldTable table("prompt_cache_options", {kCacheOptions});
+    return table;
+}
+
 const FieldTable& response_format_table() {
     static const FieldTable table("response_format", {kResponseFormat});
     return table;
@@ -283,8 +295,8 @@ std::vector<FieldRow> without_effect(std::initializer_list<std::span<const Field
 
 std::span<const FieldTable* const> generation_tables() {
     static const FieldTable* const tables[] = {&prompt_object_table(), &stream_options_table(),
-                                               &response_format_table(), &json_schema_table(),
-                                               &structured_outputs_table()};
+                                               &cache_options_table(), &response_format_table(),
+                                               &json_schema_table(),   &structured_outputs_table()};
     return tables;
 }
 

@@ -13,6 +13,7 @@ namespace tessera::server {
 
 // What the tables of several APIs say.
 inline constexpr std::string_view kBookkeeping = "the sender's own bookkeeping";
+inline constexpr std::string_view kCacheOptionsTold = "an object, of which nothing changes what is cached";
 inline constexpr std::string_view kTextAlone = "this version reads and makes text alone";
 
 // Of every request that generates text.
@@ -28,6 +29,7 @@ std::vector<FieldRow> without_effect(std::initializer_list<std::span<const Field
 
 const FieldTable& prompt_object_table();
 const FieldTable& stream_options_table();
+const FieldTable& cache_options_table();
 const FieldTable& response_format_table();
 const FieldTable& json_schema_table();  // of response_format
 const FieldTable& structured_outputs_table();

@@ -158,6 +158,8 @@ Delivery read_delivery(const Fields& fields) {
         delivery.usage_in_stream = given.boolean("include_usage").value_or(false);
         given.check_read();
     }
+    if (const json::object* options = fields.object("prompt_cache_options"))
+        Fields(*options, cache_options_table(), fields.path("prompt_cache_options")).check_read();
     delivery.progress = fields.boolean("return_progress").value_or(false);
     delivery.timings = fields.boolean("timings_per_token").value_or(false) && delivery.stream;
     set(delivery.choices, read_any(fields, {"n", "n_cmpl"},

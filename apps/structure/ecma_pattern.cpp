@@ -92,7 +92,7 @@ class Translator {
         for (const std::string_view look : {"(?=", "(?!", "(?<=", "(?<!"}) {
             if (pattern_.substr(at_).starts_with(look)) refuse("what looks ahead or behind cannot be held to");
         }
-        if (takes("(?<")) {
+        if (takes("(?<") || takes("(?P<")) {
             while (next() != '>') {
             }
         } else if (!takes("(?:")) {

@@ -1,4 +1,5 @@
-// Patterns of JSON Schema (ECMA-262, section 22.2, with the flag u) in the syntax that llguidance reads.
+// Patterns of JSON Schema (ECMA-262, section 22.2, with the flag u) in the syntax that llguidance reads. Groups may be
+// named as Python and Rust name them, too: (?P<name>.
 #pragma once
 
 #include <string>

@@ -157,8 +157,8 @@ class Scripted(ScriptedServer):
 
     def test_fields_of_later_clients(self):
         """As anthropic 2.14 knows them."""
-        body = {"max_tokens": 20, "messages": [QUESTION, {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "get_weather", "input": {}, "caller": None, "toolset_name": None}]},
-                                               {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "sunny", "toolset_name": None}]}],
+        body = {"max_tokens": 20, "messages": [QUESTION, {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "get_weather", "input": {}, "caller": {"type": "direct"}, "toolset_name": "t"}]},
+                                               {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "sunny", "toolset_name": "t"}]}],
                 "tools": [TOOL], "diagnostics": {"previous_message_id": None}, "fallbacks": [{"model": "other"}], "user_profile_id": "p", "output_config": {"task_budget": None}}
         status, answer = self.server.request("POST", "/v1/messages", body)
         self.assertEqual((status, answer["content"][0]["text"]), (200, "It is sunny."), answer)
@@ -178,6 +178,8 @@ class Scripted(ScriptedServer):
         document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "abc"}, "title": "t", "context": "c"}
         self.assertEqual(used(document), used({"type": "text", "text": "t\nc\nabc"}))
         self.assertEqual(used({**image, "type": "document", "title": "t"}), used({"type": "text", "text": "[document, which cannot be shown: text alone is read here]"}))
+        mixed = {"type": "document", "source": {"type": "content", "content": [text, image]}}
+        self.assertEqual(used(mixed), used(text, {"type": "text", "text": "[image, which cannot be shown: text alone is read here]"}))
         with self.assertRaises(anthropic.BadRequestError) as raised:
             used({**image, "nonsense": 1})
         self.assertIn("messages[2].content[0].content[0].nonsense", str(raised.exception))
@@ -195,6 +197,13 @@ class Scripted(ScriptedServer):
                             ({**result, "content": [{"type": "image"}]}, "content[0].content[0].type")):
             with self.assertRaises(anthropic.BadRequestError) as raised:
                 used(block)
+            self.assertIn(part, raised.exception.body["error"]["message"])
+        # Images are left out of results alone, and of the system no document is read.
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+        mixed = {"type": "document", "source": {"type": "content", "content": [image]}}
+        for role, block, part in (("user", mixed, "content[0].source.content[0].source"), ("system", mixed, "messages[1].content[0]: ")):
+            with self.assertRaises(anthropic.BadRequestError) as raised:
+                self.client.messages.count_tokens(model="any", messages=[QUESTION, {"role": role, "content": [block]}])
             self.assertIn(part, raised.exception.body["error"]["message"])
 
     def test_what_is_not_offered(self):

@@ -121,7 +121,7 @@ std::vector<Place> places() {
     const std::string grouped =
         R"({"input":"a","tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]}]})";
     const std::string custom = R"({"input":[{"type":"custom_tool_call","call_id":"i","name":"f","input":"a"},
-        {"type":"custom_tool_call_output","call_id":"i","output":[{"type":"input_image"}]}],"prompt_cache_options":{},
+        {"type":"custom_tool_call_output","call_id":"i","output":[{"type":"input_image"}]}],
         "tools":[{"type":"custom","name":"f","format":{"type":"grammar","syntax":"lark","definition":"start: \"a\""}}]})";
     const std::string gap = R"({"input_prefix":"a","input_suffix":"b","input_extra":[{"text":"c"}]})";
     const std::string question = R"({"role":"user","content":"hi"})";
@@ -171,6 +171,7 @@ std::vector<Place> places() {
          completion,
          R"({"prompt":"a","stream":true,"stream_options":{}})",
          {"stream_options"}},
+        {&cache_options_table(), completion, R"({"prompt":"a","prompt_cache_options":{}})", {"prompt_cache_options"}},
         {&response_format_table(),
          completion,
          R"({"prompt":"a","response_format":{"type":"text"}})",
@@ -242,7 +243,6 @@ std::vector<Place> places() {
         {&responses::custom_tool_table(), response, custom, {"tools", "0"}},
         {&responses::custom_format_table(), response, custom, {"tools", "0", "format"}},
         {&responses::unread_table(), response, custom, {"input", "1", "output", "0"}},
-        {&responses::cache_options_table(), response, custom, {"prompt_cache_options"}},
         {&responses::reasoning_table(), response, items, {"reasoning"}},
         {&responses::text_table(), response, items, {"text"}},
         {&responses::format_table(), response, held, {"text", "format"}},

@@ -123,7 +123,8 @@ class Scripted(ScriptedServer):
         except openai.InternalServerError as error:
             if error.status_code != 501:
                 raise
-        for tools, part in (([group, {**TOOL, "name": "get__time"}], "get__time"), ([{**group, "name": ""}], "tools[0].name"),
+        for tools, part in (([group, {**TOOL, "name": "get__time"}], "get__time"), ([TOOL, {"type": "custom", "name": "get_weather"}], "get_weather"),
+                            ([{"type": "custom", "name": "patch"}] * 2, "patch"), ([{**group, "name": ""}], "tools[0].name"),
                             ([{**group, "tools": [{"type": "web_search", "name": "patch"}]}], "tools[0].tools[0]"),
                             ([{"type": "namespace", "name": "get"}], "tools[0].tools")):
             with self.assertRaises(openai.BadRequestError) as raised:
@@ -158,14 +159,16 @@ class Scripted(ScriptedServer):
 
     def test_fields_of_later_clients(self):
         """As openai 3.57 and instructor send them: items as the client dumps them, a form beside a tool that has to be called."""
-        call = {"type": "function_call", "id": "fc_1", "call_id": "1", "name": "get_weather", "arguments": "{}", "status": "completed", "namespace": None, "caller": None}
-        output = {"type": "function_call_output", "id": None, "call_id": "1", "name": None, "namespace": None, "caller": None, "status": None,
+        call = {"type": "function_call", "id": "fc_1", "call_id": "1", "name": "get_weather", "arguments": "{}", "status": "completed", "namespace": None, "caller": {"type": "direct"}}
+        output = {"type": "function_call_output", "id": None, "call_id": "1", "name": "get_weather", "namespace": "get", "caller": {"type": "direct"}, "status": None,
                   "output": [{"type": "input_text", "text": "sun"}, {"type": "input_text", "text": "ny"}]}
         body = {"model": "any", "input": [{"role": "user", "content": QUESTION}, call, output], "include": ["web_search_call.action.sources", "file_search_call.results"],
                 "prompt_cache_options": {"mode": "implicit", "ttl": "30m"}, "moderation": None, "reasoning": {"effort": "max", "mode": "standard", "context": "auto"},
                 "tools": [{**TOOL, "allowed_callers": ["direct"]}]}
         status, answer = self.server.request("POST", "/v1/responses", body)
         self.assertEqual((status, answer["output"][-1]["content"][0]["text"]), (200, "It is sunny."), answer)
+        self.ask([{"role": "user", "content": QUESTION}, {"type": "custom_tool_call", "call_id": "1", "name": "patch", "namespace": "files", "input": "a", "caller": {"type": "direct"}},
+                  {"type": "custom_tool_call_output", "call_id": "1", "output": "b", "name": "patch", "namespace": "files", "caller": {"type": "direct"}}])
         form = {"format": {"type": "json_schema", "name": "Weather", "strict": True, "schema": TOOL["parameters"]}}
         try:
             [call] = self.ask(QUESTION, text=form, tool_choice={"type": "function", "name": "get_weather"}, temperature=1, max_output_tokens=300, extra_body={"seed": 1}).output
@@ -194,17 +197,45 @@ class Scripted(ScriptedServer):
         for tools, choice, where in (([tool], {}, None), ([TOOL, group], {"namespace": "files"}, "files")):
             asked = {"tools": tools, "tool_choice": {"type": "custom", "name": "patch", **choice}}
             try:
-                [call] = self.ask(QUESTION, **asked).output
+                whole = self.ask(QUESTION, **asked)
+                [call] = whole.output
             except openai.InternalServerError as error:
                 if error.status_code == 501:
                     self.skipTest(str(error))
                 raise
             self.assertEqual((call.type, call.name, call.input, getattr(call, "namespace", None)), ("custom_tool_call", "patch", text, where))
             events = list(self.ask(QUESTION, stream=True, **asked))
-            self.assertEqual([event.type for event in events if "input" in event.type], ["response.custom_tool_call_input.delta", "response.custom_tool_call_input.done"])
+            *deltas, done = [event for event in events if "input" in event.type]
+            self.assertEqual((done.type, done.input, "".join(event.delta for event in deltas)), ("response.custom_tool_call_input.done", text, text))
+            self.assertGreater(len(deltas), 3)
             self.assertEqual([event.item.input for event in events if event.type.startswith("response.output_item.")], ["", text])
             [item] = events[-1].response.output
             self.assertEqual((item.type, item.input, item.id), ("custom_tool_call", text, next(event.item_id for event in events if "input" in event.type)))
+
+        # Cut, it is the text so far.
+        asked["max_output_tokens"] = whole.usage.output_tokens - 65
+        cut = self.ask(QUESTION, **asked)
+        [call] = cut.output
+        self.assertEqual((cut.status, call.status), ("incomplete", "incomplete"))
+        self.assertTrue(text.startswith(call.input) and 2 < len(call.input) < len(text), call.input)
+        events = list(self.ask(QUESTION, stream=True, **asked))
+        *deltas, done = [event for event in events if "input" in event.type]
+        self.assertEqual([done.input, "".join(event.delta for event in deltas), events[-1].response.output[0].input], [call.input] * 3)
+        # As OpenAI's documentation has one.
+        dates = {"type": "custom", "name": "date", "format": {"type": "grammar", "syntax": "regex", "definition": r"^(?P<month>January|February)\s+(?P<day>\d{1,2})$"}}
+        [call] = self.ask(QUESTION, tools=[dates], tool_choice={"type": "custom", "name": "date"}, temperature=1, extra_body={"seed": 1}).output
+        self.assertRegex(call.input, r"^(January|February)\s+\d{1,2}$")
+
+    def test_a_text_of_a_form_that_spells_a_call(self):
+        spelt = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+        form = {"format": {"type": "json_schema", "name": "Spelt", "schema": {"const": spelt}}}
+        try:
+            answer = self.ask(QUESTION, text=form)
+        except openai.InternalServerError as error:
+            if error.status_code == 501:
+                self.skipTest(str(error))
+            raise
+        self.assertEqual(([item.type for item in answer.output], json.loads(answer.output_text)), (["message"], spelt))
 
     def test_reasoning_that_is_sent_back_is_in_the_prompt(self):
         def prompt(*items):
@@ -222,6 +253,7 @@ class Scripted(ScriptedServer):
                            ({"conversation": "conv_1"}, "conversation"), ({"truncation": "auto"}, "truncation"),
                            ({"extra_body": {"nonsense": 1}}, "nonsense"), ({"include": ["message.output_text.logprobs"]}, "include"), ({"include": ["nonsense"]}, "reasoning.encrypted_content"),
                            ({"extra_body": {"prompt_cache_options": {"prewarm": True}}}, "max_output_tokens"), ({"extra_body": {"reasoning": {"mode": "pro"}}}, "reasoning.mode"),
+                           ({"extra_body": {"moderation": {"model": "any"}}}, "moderation"),
                            ({"tool_choice": {"type": "function", "name": "nobody"}}, "nobody")):
             with self.assertRaises(openai.BadRequestError) as raised:
                 self.ask(QUESTION, **more)

@@ -230,6 +230,7 @@ json::object CallsWalker::answer(const json::object& asked) const {
     try {
         const json::value* const otherwise = asked.if_contains("otherwise");
         const Body form = otherwise ? schema_body(*otherwise) : Body();
+        syntax.content_or_calls = otherwise != nullptr;
         const Body body = calls_body(syntax, tools, {.any = is_set(asked, "any"), .several = is_set(asked, "several")},
                                      *model.tokenizer, otherwise ? &form : nullptr);
         grammar = model.helper->compile(answer_grammar(body, syntax, *model.tokenizer));

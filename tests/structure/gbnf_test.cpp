@@ -78,6 +78,7 @@ TEST_F(GbnfTest, LongGrammars) {
 
 TEST(EcmaPattern, MeansTheSameOrIsRefused) {
     EXPECT_EQ(translate_pattern("^(?<year>[0-9]{4})-a?$"), "^(?:[\\x{30}-\\x{39}]{4})-a?$");
+    EXPECT_EQ(translate_pattern("(?P<year>a)"), "(?:a)");
     EXPECT_EQ(translate_pattern("[a[&&]"), "[\\x{61}\\x{5b}\\x{26}\\x{26}]");
     EXPECT_EQ(translate_pattern("\\u{1F600}\\ud83d\\ude00\\/"), "\\x{1f600}\\x{1f600}\\x{2f}");
     EXPECT_EQ(translate_pattern("[^]"), "(?s:.)");

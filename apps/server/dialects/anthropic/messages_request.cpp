@@ -76,16 +76,10 @@ std::string system_text(const Fields& fields) {
 }
 
 // Of blocks that hold texts in another way; nothing for others.
-std::optional<std::string> shown_text(const json::object& block, std::string_view type, const std::string& path) {
+std::optional<std::string> shown_text(const json::object& block, std::string_view type, const std::string& path,
+                                      bool of_result) {
     if (type == "search_result") return search_result_text(block, path);
-    return type == "document" ? document_text(block, path) : std::nullopt;
-}
-
-std::string unread_of(const json::object& block, const std::string& path) {
-    const Fields fields(block, unread_table(), path);
-    std::string text = unread_part(*fields.text("type"));
-    fields.check_read();
-    return text;
+    return type == "document" ? document_text(block, path, of_result) : std::nullopt;
 }
 
 text::ChatMessage result_of(const json::object& block, const std::string& path, OfferedTools& tools) {
@@ -102,10 +96,10 @@ text::ChatMessage result_of(const json::object& block, const std::string& path, 
                 append_line(message.content, fmt::format("{} can be called now.", tools.add_found(part, where)));
             else if (type == "text")
                 append_line(message.content, text_of(part, where, text_table()));
-            else if (const auto document = shown_text(part, type, where))
+            else if (const auto document = shown_text(part, type, where, true))
                 append_line(message.content, *document);
             else if (type == "image" || type == "document")
-                append_line(message.content, unread_of(part, where));
+                append_line(message.content, unread_text(part, where));
             else
                 refuse_type(type, where);
         });
@@ -146,7 +140,7 @@ void read_user(const Fields& fields, std::string_view role, std::vector<text::Ch
             const std::string_view type = type_of(block, path);
             if (type == "text") {
                 append_line(message.content, text_of(block, path, text_table()));
-            } else if (const auto shown = shown_text(block, type, path); shown && role == "user") {
+            } else if (const auto shown = role == "user" ? shown_text(block, type, path, false) : std::nullopt) {
                 append_line(message.content, *shown);
             } else if (type == "tool_result" && role == "user") {
                 if (!message.content.empty()) add(messages, std::exchange(message, {std::string(role), {}}));

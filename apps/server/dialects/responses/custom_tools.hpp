@@ -3,6 +3,8 @@
 
 #include "apps/server/conversation.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,9 +13,30 @@ namespace tessera::server::responses {
 // A tool that stands at `path`. `form`: what stands before its name and description. Throws ApiError(400).
 text::ChatTool read_custom_tool(const boost::json::object& object, const std::string& path, const ToolForm& form);
 
-// The arguments of a call with this text, as JSON, and back: the text of the arguments that the model wrote, or these
-// themselves where they have none.
+// The arguments of a call with this text, as JSON.
 std::string arguments_of_input(std::string_view input);
-std::string input_of_arguments(const std::string& arguments);
+
+// And back: the text of the arguments that a model writes, as far as it goes where they are cut, or these themselves
+// where they have none. One thread at a time.
+class InputReader {
+  public:
+    // Takes the next part of the arguments, whole characters. Returns what it adds to the text.
+    std::string push(std::string_view arguments);
+    // The arguments are over. Returns the rest of the text.
+    std::string finish() const;
+
+  private:
+    enum class State : uint8_t { kBefore, kInside, kBehind, kOther };  // kOther: they do not begin with the text
+
+    void find_input();
+    bool step(std::string& input);
+
+    std::string arguments_;
+    size_t at_ = 0;  // of what is not read yet, once the text has begun
+    State state_ = State::kBefore;
+};
+
+// The text of all that there is of a call's arguments.
+std::string input_of_arguments(std::string_view arguments);
 
 }  // namespace tessera::server::responses

@@ -41,7 +41,7 @@ constexpr FieldRow kRequest[] = {
     {"prompt_cache_key", kHarmless, "whatever is cached for the key of the request is found"},
     {"prompt_cache_retention", kHarmless, "what is cached stays as long as its memory is not needed"},
     {"service_tier", kHarmless, "all requests of a client are served alike"},
-    {"prompt_cache_options", kHonoured, "an object"},
+    {"prompt_cache_options", kHonoured, kCacheOptionsTold},
     {"max_tool_calls", kHarmless, "of tools that a server runs, of which there are none"},
     {"context_management", kHarmless, "nothing of a conversation is cleared; one that is too long is refused"},
 
@@ -106,6 +106,7 @@ constexpr FieldRow kCustomCallOutput[] = {
     {"call_id", kHonoured, "the call that it answers"},
     {"output", kHonoured, kOutput},
     {"name", kHarmless, kCallTells},
+    {"namespace", kHarmless, kCallTells},
     {"caller", kHarmless, kBookkeeping},
     {"id", kHarmless, kBookkeeping},
     {"status", kHarmless, kBookkeeping},
@@ -204,13 +205,6 @@ constexpr FieldRow kReasoning[] = {
     {"mode", kRefused, "there is one way to answer", R"(["standard"])"},
 };
 
-constexpr FieldRow kCacheOptions[] = {
-    {"mode", kHarmless, kAllCached},
-    {"ttl", kHarmless, "what is cached stays as long as its memory is not needed"},
-    {"comparison_response_id", kHarmless, "timings.cache_differs says where a prompt differs from what is cached"},
-    {"prewarm", kRefused, "a max_output_tokens of 0 computes the prompt alone"},
-};
-
 constexpr FieldRow kText[] = {
     {"format", kHonoured, "type text, json_object, or json_schema: the answer is such JSON"},
     {"verbosity", kRefused, "models have no such setting; ask for it in a message", R"(["medium"])"},
@@ -225,12 +219,25 @@ constexpr FieldRow kFormat[] = {
 };
 
 std::span<const FieldTable* const> tables() {
-    static const FieldTable* const all[] = {
-        &responses_table(),      &message_table(),       &call_table(),           &call_output_table(),
-        &reasoning_item_table(), &part_table(),          &reasoning_part_table(), &tool_table(),
-        &named_tool_table(),     &allowed_tools_table(), &reasoning_table(),      &text_table(),
-        &format_table(),         &namespace_table(),     &custom_tool_table(),    &cache_options_table(),
-        &unread_table(),         &custom_format_table(), &custom_call_table(),    &custom_call_output_table()};
+    static const FieldTable* const all[] = {&responses_table(),
+                                            &message_table(),
+                                            &call_table(),
+                                            &call_output_table(),
+                                            &reasoning_item_table(),
+                                            &part_table(),
+                                            &reasoning_part_table(),
+                                            &tool_table(),
+                                            &named_tool_table(),
+                                            &allowed_tools_table(),
+                                            &reasoning_table(),
+                                            &text_table(),
+                                            &format_table(),
+                                            &namespace_table(),
+                                            &custom_tool_table(),
+                                            &unread_table(),
+                                            &custom_format_table(),
+                                            &custom_call_table(),
+                                            &custom_call_output_table()};
     return all;
 }
 
@@ -326,11 +333,6 @@ const FieldTable& allowed_tools_table() {
 
 const FieldTable& reasoning_table() {
     static const FieldTable table("reasoning of /v1/responses", {kReasoning});
-    return table;
-}
-
-const FieldTable& cache_options_table() {
-    static const FieldTable table("prompt_cache_options of /v1/responses", {kCacheOptions});
     return table;
 }
 

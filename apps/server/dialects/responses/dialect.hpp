@@ -25,7 +25,6 @@ const FieldTable& custom_format_table();  // of such a tool
 const FieldTable& named_tool_table();     // of tool_choice
 const FieldTable& allowed_tools_table();  // likewise
 const FieldTable& reasoning_table();
-const FieldTable& cache_options_table();
 const FieldTable& text_table();
 const FieldTable& format_table();  // of text
 

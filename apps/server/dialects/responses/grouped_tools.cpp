@@ -7,7 +7,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <algorithm>
+#include <set>
 #include <utility>
 
 namespace tessera::server::responses {
@@ -75,10 +75,10 @@ GroupedTools read_tools(const Fields& fields) {
         if (read.tools.size() > kMaximumTools)
             throw ApiError(400, fmt::format("{}: more than {} functions in all", path, kMaximumTools), path);
     });
-    for (const GroupedName& name : read.names) {
-        if (std::ranges::count(read.tools, name.whole, &text::ChatTool::name) > 1)
-            throw ApiError(400, fmt::format("tools: two functions are called '{}'", printable(name.whole, 60)),
-                           "tools");
+    std::set<std::string_view> names;
+    for (const text::ChatTool& tool : read.tools) {
+        if (!names.insert(tool.name).second)
+            throw ApiError(400, fmt::format("tools: two of them are called '{}'", printable(tool.name, 60)), "tools");
     }
     return read;
 }

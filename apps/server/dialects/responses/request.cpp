@@ -95,11 +95,6 @@ void read_reasoning(const Fields& fields, const ModelText& model, text::ChatOpti
     reasoning.check_read();
 }
 
-void check_cache_options(const Fields& fields) {
-    const json::object* const given = fields.object("prompt_cache_options");
-    if (given) Fields(*given, cache_options_table(), fields.path("prompt_cache_options")).check_read();
-}
-
 // Whether reasoning is to be told a second time, as what is sent back.
 bool returns_reasoning(const Fields& fields) {
     const json::array* const list = fields.array("include", kMaximumIncluded);
@@ -165,7 +160,6 @@ ChatRequest read_response(std::string_view body, const ModelText& model) {
     conversation.structure = read_text(fields);
     conversation.continued = ends_begun(conversation.messages);
     fields.object("metadata");
-    check_cache_options(fields);
     read.chat.returns_reasoning = returns_reasoning(fields);
     read.chat.repeated = repeated(fields, read.request);
     fields.check_read();

@@ -1,7 +1,5 @@
 #include "apps/server/dialects/responses/responder.hpp"
 
-#include "apps/server/dialects/responses/custom_tools.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -17,7 +15,7 @@ ResponsesResponder::Item ResponsesResponder::item_of(text::ReplyKind kind, const
     const bool custom = std::ranges::find(chat().called_with_text, call->name) != chat().called_with_text.end();
     return {text::ReplyKind::kToolArguments,
             new_id(custom ? "ctc_" : "fc_"),
-            call->arguments,
+            custom ? input_of_arguments(call->arguments) : call->arguments,
             call->id,
             call->name,
             custom};
@@ -107,7 +105,7 @@ void ResponsesResponder::write_item(text::JsonWriter& json, const Item& item, st
         if (begun)
             json.value("");
         else
-            json.value(item.custom ? input_of_arguments(item.text) : item.text);
+            json.value(item.text);
         json.end_object();
         return;
     }
@@ -152,20 +150,16 @@ void ResponsesResponder::enter(Item item) {
 
 void ResponsesResponder::leave(std::string_view status) {
     if (!item_) return;
+    if (item_->custom) send_input(item_->input.finish());
     const Item item = std::move(*item_);
     item_.reset();
     const auto place = [&](text::JsonWriter& json) {
         json.member("item_id", item.id).member("output_index", output_.size());
     };
     if (item.custom) {
-        const std::string input = input_of_arguments(item.text);
-        send_event("response.custom_tool_call_input.delta", [&](text::JsonWriter& json) {
-            place(json);
-            json.member("delta", input);
-        });
         send_event("response.custom_tool_call_input.done", [&](text::JsonWriter& json) {
             place(json);
-            json.member("input", input);
+            json.member("input", item.text);
         });
     } else if (item.kind == text::ReplyKind::kToolArguments) {
         send_event("response.function_call_arguments.done", [&](text::JsonWriter& json) {
@@ -195,14 +189,21 @@ void ResponsesResponder::leave(std::string_view status) {
     output_.push_back(std::move(written));
 }
 
+void ResponsesResponder::send_input(const std::string& more) {
+    if (more.empty()) return;
+    item_->text += more;
+    send_event("response.custom_tool_call_input.delta", [&](text::JsonWriter& json) {
+        json.member("item_id", item_->id).member("output_index", output_.size()).member("delta", more);
+    });
+}
+
 void ResponsesResponder::send_part(size_t index, const text::ReplyEvent& event, std::string_view) {
     using enum text::ReplyKind;
     if (event.kind == kToolCall) return enter(item_of(event.kind, &choice(index).calls.back()));
     if (event.text.empty()) return;
     if (event.kind != kToolArguments && (!item_ || item_->kind != event.kind)) enter(item_of(event.kind, nullptr));
+    if (item_->custom) return send_input(item_->input.push(event.text));
     item_->text += event.text;
-    // Its text is known when its arguments are complete.
-    if (item_->custom) return;
     const bool content = event.kind == kContent;
     const std::string_view type = content                    ? "response.output_text.delta"
                                   : event.kind == kReasoning ? "response.reasoning_text.delta"
