@@ -1,8 +1,10 @@
 // With drafts answers are, token by token, what they are without them.
 #include "core/base/error.hpp"
+#include "core/session/drafts/drafting.hpp"
 #include "core/session/drafts/model_drafts.hpp"
 #include "core/session/drafts/ngram_drafts.hpp"
 #include "core/session/generate.hpp"
+#include "core/session/task.hpp"
 #include "core/text/vocabulary_from_gguf.hpp"
 #include "tests/captured_log.hpp"
 #include "tests/session/draft_fixture.hpp"
@@ -17,6 +19,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace tessera::session {
@@ -452,6 +455,56 @@ TEST(ModelDraftsOfWindows, ShareBeginningsOfAnyLength) {
         drafts.forget(2);
     }
     drafts.forget(1);
+}
+
+// Takes its time, and foresees something of the first request, or of none.
+class OfTheFirst final : public DraftSource {
+  public:
+    void propose(std::span<DraftWish> wishes) override {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        asked += static_cast<uint32_t>(wishes.size());
+        for (DraftWish& wish : wishes) {
+            if (wish.id == 1 && foresees) wish.draft.assign(wish.most, {5, kMatchKinds + 3});
+        }
+    }
+    void forget(RequestId) noexcept override {}
+    bool is_costly() const noexcept override { return true; }
+
+    uint32_t asked = 0;
+    bool foresees = true;
+};
+
+TEST_F(Drafts, ArePaidForByWhoGetsThem) {
+    const auto source = std::make_shared<OfTheFirst>();
+    Drafting drafting(engine(), {.sources = {source}, .most = 7});
+    // Steps of a second, to which rows add little.
+    for (const uint32_t drafted : {0u, 0u, 1u, 2u, 3u, 5u, 7u}) drafting.finished(2, drafted, drafted, 1);
+    std::vector<std::unique_ptr<Task>> tasks;
+    std::vector<Task*> both;
+    for (const RequestId id : {RequestId{1}, RequestId{2}}) {
+        Request request;
+        request.prompt = {1, 2, 3};
+        tasks.push_back(std::make_unique<Task>(std::move(request), id, *tokenizer_, 2048));
+        tasks.back()->acceptance.earn(10);
+        both.push_back(tasks.back().get());
+    }
+    // What requests are allowed in a step is less than half of what a call takes.
+    std::vector<double> before;
+    const auto make = [&] {
+        before = {both[0]->acceptance.credit(), both[1]->acceptance.credit()};
+        drafting.make(both, {2, 14, false, 0});
+    };
+    make();
+    make();
+    ASSERT_EQ(source->asked, 4u);
+    ASSERT_FALSE(both[0]->foreseen.empty());
+    EXPECT_LT(both[0]->acceptance.credit(), before[0]);
+    EXPECT_GT(both[1]->acceptance.credit(), before[1]);
+    source->foresees = false;
+    make();
+    ASSERT_EQ(source->asked, 6u);
+    EXPECT_LT(both[0]->acceptance.credit(), before[0]);
+    EXPECT_LT(both[1]->acceptance.credit(), before[1]);
 }
 
 // A source that fails is asked no more.

@@ -165,7 +165,9 @@ void Drafting::ask_costly(DraftSource& source, std::span<Task* const> tasks, std
             if (call == &reads) {
                 control_.read(own, wish.may_read, wish.read, read > 0 ? seconds * wish.read / read : each);
             } else if (!first) {
-                own.earn(-each);
+                // Whoever got nothing does not pay for what others got.
+                const auto of_it = static_cast<double>(wish.draft.size() + wish.read);
+                own.earn(drafted + read > 0 ? -seconds * of_it / (drafted + read) : -each);
             }
             wishes[call->of[i]].draft = std::move(wish.draft);
         }
