@@ -338,6 +338,29 @@ TEST_F(PageStoreTest, AFolderThatVanishesCostsAWarning) {
     EXPECT_THAT(log.text(), HasSubstr("are not kept for now"));
 }
 
+// It is no longer there, but its file is: whoever forgets it is told.
+TEST_F(PageStoreTest, AFileThatCannotBeReadIsRemovedWhenItsPageIsForgotten) {
+    const auto store = open();
+    const PathId path = write_path(*store, 1)[0];
+    const fs::path file = page_files().at(0);
+    fs::remove(file);
+    fs::create_directory(file);
+    CapturedLog log;
+    EXPECT_FALSE(read(*store, store->root(""), page_of(0), 0));
+    EXPECT_THAT(log.text(), HasSubstr("could not be read"));
+    EXPECT_FALSE(store->has(path, 0));
+    std::vector<std::string> files;
+    ASSERT_TRUE(store->forget(path, files));
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_THROW(store->remove(files), Error);
+    fs::remove(file);
+    std::ofstream(file) << "a file";
+    files.clear();
+    ASSERT_TRUE(store->forget(path, files));
+    store->remove(files);
+    EXPECT_FALSE(fs::exists(file));
+}
+
 TEST_F(PageStoreTest, PagesThatFollowThemselvesAreDropped) {
     fs::path page;
     {

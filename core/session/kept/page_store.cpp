@@ -213,7 +213,7 @@ void PageStore::list_own() {
         if (!page) return;
         if (page->group >= page_bytes_.size() || static_cast<uint64_t>(info.st_size) != file_bytes(page->group)) {
             log().warn("{}: a page of {} bytes, dropped as damaged", (path_ / name).string(), info.st_size);
-            unlinkat(folder_.get(), name.c_str(), 0);
+            if (unlinkat(folder_.get(), name.c_str(), 0) != 0) left_[page->path].insert(own_ + "/" + name);
             ++status_.damaged_pages;
             return;
         }
@@ -496,7 +496,8 @@ bool PageStore::read(const PathId& parent, std::span<const int32_t> tokens, uint
     const std::string name = file_name(path, parent, group);
     std::string why;
     const Found found = read_file(name, expected, out, why);
-    if (found == Found::kDamaged) unlinkat(folder_.get(), name.c_str(), 0);
+    const bool stays =
+        found == Found::kFailed || (found == Found::kDamaged && unlinkat(folder_.get(), name.c_str(), 0) != 0);
     const std::scoped_lock lock(mutex_);
     if (found == Found::kWhole) {
         ++status_.read_pages;
@@ -505,6 +506,7 @@ bool PageStore::read(const PathId& parent, std::span<const int32_t> tokens, uint
         return true;
     }
     drop(path, group);
+    if (stays) left_[path].insert(own_ + "/" + name);
     if (found == Found::kDamaged) {
         log().warn("{}: dropped as damaged: {}", (path_ / name).string(), why);
         ++status_.damaged_pages;

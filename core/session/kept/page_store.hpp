@@ -56,15 +56,16 @@ class PageStore {
 
     // As far as is known without reading the file.
     bool has(const PathId& path, uint32_t group) const;
-    // Fills `out`, page_bytes() long. False: there is none, or none that is whole, and it is no longer there.
+    // Fills `out`, page_bytes() long. False: there is none, or none that is whole, and has() says so from now on. A
+    // file that cannot be read stays, as one that is damaged and cannot be removed; forget() tells of it.
     virtual bool read(const PathId& parent, std::span<const int32_t> tokens, uint32_t group, std::span<std::byte> out);
     // `tokens`: of a whole page. False: the page before it is not there, or would have to go to make room; or writing
     // failed, which is logged for the first of several times, and nothing is tried for half a minute (waits()).
     virtual bool write(const PathId& parent, std::span<const int32_t> tokens, uint32_t group,
                        std::span<const std::byte> bytes);
     bool waits() const;
-    // Forgets that a page is there and adds its files, which are for remove(), those that it could not remove before,
-    // too. False: pages that follow it are there.
+    // Forgets that a page is there and adds its files, which are for remove(), those that stayed when it
+    // was dropped, too. False: pages that follow it are there.
     bool forget(const PathId& path, std::vector<std::string>& files);
     // All that can be; throws Error(TSR_IO_ERROR) about the first that cannot. One that is not there is none.
     void remove(std::span<const std::string> files);
@@ -140,7 +141,7 @@ class PageStore {
     std::map<PathId, uint32_t> children_;           // of each page that has some
     std::set<std::pair<uint64_t, PathId>> leaves_;  // pages that no other follows, by use
     std::set<PathId> roots_;                        // that were asked for
-    std::map<PathId, std::set<std::string>> left_;  // files of pages that were forgotten, which could not be removed
+    std::map<PathId, std::set<std::string>> left_;  // files of pages that are not there: none could be removed
     std::set<OtherFile> others_;
     uint64_t clock_ = 0, parts_ = 0, other_bytes_ = 0;
     bool failing_ = false;
