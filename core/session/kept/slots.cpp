@@ -1,6 +1,7 @@
 #include "core/session/kept/slots.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -9,7 +10,7 @@
 namespace tessera::session {
 namespace {
 
-// Texts of a slot whose files are tried again; of older ones the log has said that they stay.
+// Texts of a slot whose files are tried again.
 constexpr size_t kMostLeft = 16;
 
 enum class Removal { kPending, kDone, kFailed };
@@ -150,15 +151,28 @@ Slots::Erased Slots::erase(const std::string& space, uint32_t slot, PageKeeper* 
 
 // What was asked for and did not succeed is tried again, so that no later erase answers as if nothing were left.
 Slots::Erased Slots::erase_files(const Slot& slot, const std::vector<Token>& text, PageKeeper& keeper) {
+    // Nothing is held of what has been removed, whoever's it was.
+    for (auto& [other, all] : left_)
+        std::erase_if(all, [](const Left& one) { return removal_of(one.files) == Removal::kDone; });
+    std::erase_if(left_, [](const auto& one) { return one.second.empty(); });
+    Erased erased{static_cast<uint32_t>(text.size()), {}};
+    if (text.empty() && !left_.contains(slot)) return erased;
     std::vector<Left>& left = left_[slot];
-    std::erase_if(left, [](const Left& one) { return removal_of(one.files) == Removal::kDone; });
     for (Left& one : left) {
         if (removal_of(one.files) == Removal::kFailed) one.files = keeper.forget(slot.first, one.text);
     }
     if (!text.empty()) left.push_back({text, keeper.forget(slot.first, text)});
-    if (left.size() > kMostLeft) left.erase(left.begin());
-    Erased erased{static_cast<uint32_t>(text.size()), {}};
     for (const Left& one : left) erased.files.push_back(one.files);
+    if (left.size() > kMostLeft) {
+        const auto done =
+            std::ranges::find(left, Removal::kDone, [](const Left& one) { return removal_of(one.files); });
+        if (done == left.end())
+            log().warn(
+                "slot {}: files of a text that was erased are not tried again, and may stay: more than {} texts "
+                "wait for that",
+                slot.second, kMostLeft);
+        left.erase(done == left.end() ? left.begin() : done);
+    }
     return erased;
 }
 
