@@ -14,9 +14,8 @@ namespace {
 constexpr uint64_t kQuantum = 256;
 constexpr uint64_t kAnswerCost = 256;
 constexpr std::chrono::seconds kAge(60);
-// What is kept of a prompt is read for as long as computing it would take, within these bounds, and as long as the disk
-// answers within the last.
-constexpr double kReadSeconds = 1, kMostReadSeconds = 3600, kSilence = 3;
+// What is kept of a prompt is read for as long as computing it would take, within these bounds.
+constexpr double kReadSeconds = 1, kMostReadSeconds = 3600;
 // With nothing else to be done: until it is seen who has come or cancelled.
 constexpr std::chrono::milliseconds kKeptPause(5);
 
@@ -252,15 +251,19 @@ bool Admission::read_kept(Task& task, uint32_t found) {
     if (task.kept_until && Clock::now() > *task.kept_until) return false;
     auto reading = keeper_->begin(task.request.space, reusable(task), found, token_seconds());
     if (!reading) return false;
-    if (!task.kept_until)
-        task.kept_until =
-            Clock::now() + duration_of(std::clamp(reading->computing_seconds, kReadSeconds, kMostReadSeconds));
     task.reading.emplace(std::move(*reading));
     return true;
 }
 
-bool Admission::waits_too_long(const Task& task) const {
-    return keeper_->stuck() || Clock::now() > *task.kept_until || task.reading->pages.silence() > kSilence;
+// What waits behind the readings of others takes none of its own time.
+bool Admission::waits_too_long(Task& task) const {
+    const KeptReading& reading = *task.reading;
+    const double seconds = reading.pages.seconds();
+    if (!task.kept_until && seconds > 0) {
+        const double most = std::clamp(reading.computing_seconds, kReadSeconds, kMostReadSeconds);
+        task.kept_until = Clock::now() + duration_of(most - seconds);
+    }
+    return keeper_->stuck() || (task.kept_until && Clock::now() > *task.kept_until) || reading.pages.silent();
 }
 
 void Admission::take_kept(bool steps_under_way) {

@@ -84,7 +84,7 @@ class Admission {
     bool fits(const Task& task);
     bool worth_waiting(const Task& task, uint32_t found) const;
     bool read_kept(Task& task, uint32_t found);
-    bool waits_too_long(const Task& task) const;
+    bool waits_too_long(Task& task) const;
     double token_seconds() const;
     Task* victim_for(const Task& task) const;
 

@@ -51,8 +51,8 @@ struct Task {
     uint64_t prompt_step = 0;  // the last that computed rows of its prompt, counted from 1
     Clock::time_point arrived = Clock::now(), admitted;
 
-    // Before its sequence is made: pages that are being read, since the first of them until when, and that no others
-    // will be.
+    // Before its sequence is made: pages that are being read; until when, which counts from the first that was begun;
+    // and that no others will be.
     std::optional<KeptReading> reading;
     std::optional<Clock::time_point> kept_until;
     bool kept_over = false;

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -106,17 +107,31 @@ TEST_F(ServiceKeptTest, WhatItDoesNotGiveInTimeIsComputed) {
     CapturedLog log;
     Generator generator(engine(), *tokenizer_, {.pages = store, .slots = true});
     store->hang();
-    // The second does not wait for what the first has waited for.
-    for (int i = 0; i < 2; ++i) {
+    // When the first has waited for its time the disk has not been silent for long; when others have, it is not asked.
+    while (!generator.keeper()->stuck()) {
         Result own;
+        const uint64_t before = generator.kept()->given_up;
         generator.add(request(prompt_, own));
         generator.run();
         expect_same(own);
         EXPECT_EQ(own.answer.reused_tokens, 0u);
-        EXPECT_EQ(generator.kept()->given_up, 1u);
+        ASSERT_EQ(generator.kept()->given_up, before + 1);
         forget_cached(generator);
     }
-    EXPECT_THAT(log.text(), HasSubstr("pages of the cache are not read for now, but computed"));
+    const uint64_t given_up = generator.kept()->given_up;
+    EXPECT_GE(given_up, 2u);
+    const auto start = Clock::now();
+    Result next;
+    generator.add(request(prompt_, next));
+    generator.run();
+    EXPECT_LT(Clock::now() - start, std::chrono::seconds(1)) << "it waited";
+    expect_same(next);
+    EXPECT_EQ(generator.kept()->given_up, given_up);
+    forget_cached(generator);
+    const std::string text = log.text(), said = "pages of the cache are not read for now, but computed";
+    EXPECT_THAT(text, HasSubstr(said + ": a request has waited "));
+    EXPECT_THAT(text, Not(HasSubstr("waited 0.")));
+    EXPECT_EQ(text.find(said), text.rfind(said)) << "once";
     EXPECT_EQ(generator.kept()->store.read_pages, 0u);
     // When it answers it is asked again.
     store->answer();
@@ -127,8 +142,58 @@ TEST_F(ServiceKeptTest, WhatItDoesNotGiveInTimeIsComputed) {
     generator.run();
     expect_same(own);
     EXPECT_EQ(own.answer.reused_tokens, (own.answer.prompt_tokens - 1) / 64 * 64);
-    EXPECT_EQ(generator.kept()->given_up, 1u);
+    EXPECT_EQ(generator.kept()->given_up, given_up);
     EXPECT_THAT(log.text(), HasSubstr("pages of the cache are read again"));
+}
+
+// One that is cancelled leaves the disk silent; who comes next gives up, and nobody after it waits.
+TEST_F(ServiceKeptTest, WhoComesBehindACancelledOneFindsOut) {
+    const auto store = open();
+    CapturedLog log;
+    Generator generator(engine(), *tokenizer_, {.pages = store, .slots = true});
+    store->hang();
+    Result own;
+    const RequestId id = generator.add(request(prompt_, own));
+    const int threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));  // and five pages
+    ASSERT_TRUE(step_until(generator, [&] { return store->begun == threads; }));
+    generator.cancel(id);
+    Result next;
+    generator.add(request(prompt_, next));
+    generator.run();
+    expect_same(next);
+    EXPECT_EQ(store->begun, threads);
+    EXPECT_TRUE(generator.keeper()->stuck());
+    EXPECT_EQ(generator.kept()->given_up, 1u);
+    EXPECT_THAT(log.text(), HasSubstr("a request has waited 3."));
+    store->answer();
+}
+
+// Beyond so many texts the oldest is not tried again, which is said; all of them are told once more.
+TEST_F(ServiceKeptTest, TooManyTextsWhoseFilesStayAreSaid) {
+    const auto store = open();
+    Generator generator(engine(), *tokenizer_, {.pages = store, .slots = true});
+    std::vector<std::byte> bytes(store->page_bytes(0));
+    CapturedLog log;
+    const auto erase = [&] {
+        const Slots::Erased erased = generator.slots().erase("", 0, generator.keeper());
+        for (const auto& files : erased.files) EXPECT_THROW(files.get(), Error);
+        return erased.files.size();
+    };
+    for (size_t i = 1; i <= 17; ++i) {
+        const std::vector<Token> text(TSR_PAGE_TOKENS, static_cast<Token>(i));
+        ASSERT_TRUE(store->write(store->root(""), text, 0, bytes));
+        const std::string name = path_text(path_after(store->root(""), text));
+        std::filesystem::path file;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
+            if (entry.path().filename().string().starts_with(name)) file = entry.path();
+        std::filesystem::remove(file);
+        std::filesystem::create_directory(file);
+        generator.slots().remember("", 0, text);
+        EXPECT_THAT(log.text(), Not(HasSubstr("not tried again")));
+        EXPECT_EQ(erase(), i);
+    }
+    EXPECT_THAT(log.text(), HasSubstr("slot 0: files of a text that was erased are not tried again"));
+    EXPECT_EQ(erase(), 16u);
 }
 
 // What an erase could not remove the next one tries again, and tells again.

@@ -15,6 +15,7 @@ constexpr uint64_t kReadBytes = 128 << 20;       // of all prompts
 constexpr double kFinishSeconds = 0.1;           // until it is asked again whether to go on
 constexpr std::chrono::milliseconds kPause(50);  // the same where the writer is waited for
 constexpr double kByteSeconds = 1e-9;            // of reading, until it has been measured
+constexpr double kSaidAgain = 60;                // seconds from one warning of a slow disk to another
 constexpr double kRetry = 0.9;                   // where reading seems slower than computing it is tried again later
 
 std::span<const Token> tokens_of(std::span<const Token> tokens, size_t page) {
@@ -140,15 +141,20 @@ std::optional<KeptReading> PageKeeper::begin(const std::string& space, std::span
 }
 
 void PageKeeper::give_up(KeptReading& reading) {
-    const double seconds = reading.pages.seconds(), silence = reading.pages.silence();
+    const double seconds = reading.pages.seconds(), waited = reading.pages.waited();
     // Of a disk that answers, but slowly, it is known how slow it is at least.
-    if (silence < seconds)
+    if (reading.pages.answered())
         byte_seconds_ = std::max(byte_seconds_, seconds / static_cast<double>(reading.pages.bytes()));
+    // What has waited behind others alone tells nothing of a disk that answers them.
+    const bool slow = seconds > 0 || reading.pages.silent();
     reading.pages.give_up();
+    if (!slow) return;
     ++given_up_;
-    if (!std::exchange(slow_, true))
-        log().warn("pages of the cache are not read for now, but computed: the disk has taken more than {:.1f} s",
-                   std::max(seconds, silence));
+    if (slow_ || (said_ && seconds_since(*said_) < kSaidAgain)) return;
+    slow_ = true;
+    said_ = std::chrono::steady_clock::now();
+    log().warn("pages of the cache are not read for now, but computed: a request has waited {:.1f} s for the disk",
+               waited);
 }
 
 bool PageKeeper::make_room(GroupIndex group) {

@@ -8,6 +8,7 @@
 #include "core/session/kept/page_writer.hpp"
 #include "core/session/prefix_tree.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -25,7 +26,7 @@ namespace tessera::session {
 struct KeptStatus {
     PageStoreStatus store;
     uint64_t waiting_pages = 0;  // to be written
-    uint64_t given_up = 0;       // requests that were computed since reading took too long
+    uint64_t given_up = 0;       // requests that were computed since the disk was slow
 };
 
 // Pages of a prompt that are being read.
@@ -53,7 +54,7 @@ class PageKeeper final : public PrefixTree::Watcher {
                                      double token_seconds);
     // Whether such a reading would be in vain.
     bool stuck() const { return reader_.stuck(); }
-    // The reading took too long; until the disk answers none begins.
+    // The reading took too long; where the disk is silent none begins until it answers.
     void give_up(KeptReading& reading);
     // Until a reading is done, at most so long.
     void wait(std::chrono::milliseconds time) { reader_.wait(time); }
@@ -113,8 +114,9 @@ class PageKeeper final : public PrefixTree::Watcher {
     uint64_t next_ = 0;
     double byte_seconds_;  // of reading, measured
     uint64_t given_up_ = 0;
-    bool slow_ = false;    // the last reading was given up
-    bool failed_ = false;  // a device has: nothing is copied any more
+    bool slow_ = false;                                          // it was said that readings are given up
+    std::optional<std::chrono::steady_clock::time_point> said_;  // when, for the last time
+    bool failed_ = false;                                        // a device has: nothing is copied any more
 };
 
 }  // namespace tessera::session

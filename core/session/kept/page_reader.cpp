@@ -19,15 +19,18 @@ namespace {
 constexpr unsigned kReadThreads = 4;
 // At the end, for what is being read.
 constexpr std::chrono::seconds kReadEnd(1);
+// What a slow disk takes for what is being read, within a bound.
+constexpr double kLeastSpeed = 5e6;  // bytes a second
+constexpr double kMostSeconds = 30;
 
 }  // namespace
 
 // All with State::mutex held, but the pages: each is the thread's that reads it, and all the caller's when done.
-struct PageReader::Batch {
+struct PageReader::Job {
     std::vector<Page> pages;
     uint64_t bytes = 0;
     size_t begun = 0, ended = 0;  // pages
-    bool wanted = true, given_up = false;
+    bool wanted = true;
     std::chrono::steady_clock::time_point asked = std::chrono::steady_clock::now(), first{},
                                           last{};  // when it was given, begun, and answered last
 
@@ -36,63 +39,75 @@ struct PageReader::Batch {
 };
 
 struct PageReader::State {
-    State(std::shared_ptr<PageStore> kept, uint64_t bytes) : store(std::move(kept)), held_bytes(bytes) {}
+    State(std::shared_ptr<PageStore> kept, uint64_t bytes, double seconds)
+        : store(std::move(kept)), held_bytes(bytes), silence(seconds) {}
 
     bool can_begin() const {
-        if (batches.empty()) return false;
-        const Batch& next = *batches.front();
+        if (jobs.empty()) return false;
+        const Job& next = *jobs.front();
         return next.begun > 0 || held == 0 || held + next.bytes <= held_bytes;
     }
-    std::pair<std::shared_ptr<Batch>, Page*> begin();
-    void end(Batch& batch, bool good, Page& page);
+    std::pair<std::shared_ptr<Job>, Page*> begin();
+    void end(Job& job, bool good, Page& page);
+    bool silent(const Job& job) const;
     // Of one that nobody wants, when no thread reads any of it.
-    void free(Batch& batch);
+    void free(Job& job);
 
     const std::shared_ptr<PageStore> store;
     const uint64_t held_bytes;
+    const double silence;
     mutable std::mutex mutex;
     std::condition_variable given, read;
-    std::list<std::shared_ptr<Batch>> batches;  // of which pages are to be begun
-    uint64_t held = 0;                          // bytes of those that were begun and are there
-    size_t stuck = 0;                           // pages being read of batches that were given up
-    std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();  // answer of the disk
-    bool news = false;                                                              // a batch is done
+    std::list<std::shared_ptr<Job>> jobs;  // of which pages are to be begun
+    uint64_t held = 0;                     // bytes of those that were begun and are there
+    size_t reading = 0;                    // pages
+    uint64_t reading_bytes = 0;
+    std::chrono::steady_clock::time_point last{};  // when the disk answered, or was asked and owed nothing else
+    bool stuck = false;
+    bool news = false;  // a job is done
     size_t threads = 0;
     bool stopping = false;
 };
 
-PageReader::Reading::Reading(std::shared_ptr<State> state, std::shared_ptr<Batch> batch)
-    : state_(std::move(state)), batch_(std::move(batch)) {}
+PageReader::Reading::Reading(std::shared_ptr<State> state, std::shared_ptr<Job> job)
+    : state_(std::move(state)), job_(std::move(job)) {}
 
 PageReader::Reading::~Reading() {
-    if (batch_) drop(false);
+    if (job_) drop(false);
 }
 
 bool PageReader::Reading::done() const {
     const std::scoped_lock lock(state_->mutex);
-    return batch_->done();
+    return job_->done();
 }
 
 std::vector<PageReader::Page>& PageReader::Reading::pages() {
-    return batch_->pages;
+    return job_->pages;
 }
 
 uint64_t PageReader::Reading::bytes() const {
-    return batch_->bytes;
+    return job_->bytes;
 }
 
 double PageReader::Reading::seconds() const {
     const std::scoped_lock lock(state_->mutex);
-    if (batch_->begun == 0) return 0;
-    const std::chrono::steady_clock::time_point end = batch_->done() ? batch_->last : std::chrono::steady_clock::now();
-    return std::chrono::duration<double>(end - batch_->first).count();
+    if (job_->begun == 0) return 0;
+    const std::chrono::steady_clock::time_point end = job_->done() ? job_->last : std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(end - job_->first).count();
 }
 
-// One that waits behind others hears what the disk answers to them.
-double PageReader::Reading::silence() const {
+double PageReader::Reading::waited() const {
+    return seconds_since(job_->asked);
+}
+
+bool PageReader::Reading::silent() const {
     const std::scoped_lock lock(state_->mutex);
-    return seconds_since(batch_->begun > 0 ? std::max(batch_->first, batch_->last)
-                                           : std::max(batch_->asked, state_->last));
+    return state_->silent(*job_);
+}
+
+bool PageReader::Reading::answered() const {
+    const std::scoped_lock lock(state_->mutex);
+    return job_->ended > 0;
 }
 
 void PageReader::Reading::give_up() {
@@ -101,18 +116,17 @@ void PageReader::Reading::give_up() {
 
 void PageReader::Reading::drop(bool gives_up) {
     const auto state = std::exchange(state_, nullptr);
-    const auto batch = std::exchange(batch_, nullptr);
+    const auto job = std::exchange(job_, nullptr);
     const std::scoped_lock lock(state->mutex);
-    batch->wanted = false;
-    batch->given_up = gives_up;
-    if (gives_up) state->stuck += batch->being_read();
-    state->batches.remove(batch);
-    if (batch->begun > 0 && batch->being_read() == 0) state->free(*batch);
+    job->wanted = false;
+    if (gives_up && state->silent(*job)) state->stuck = true;
+    state->jobs.remove(job);
+    if (job->begun > 0 && job->being_read() == 0) state->free(*job);
     state->given.notify_all();
 }
 
-PageReader::PageReader(std::shared_ptr<PageStore> store, uint64_t held_bytes)
-    : state_(std::make_shared<State>(std::move(store), held_bytes)) {
+PageReader::PageReader(std::shared_ptr<PageStore> store, uint64_t held_bytes, double silence)
+    : state_(std::make_shared<State>(std::move(store), held_bytes, silence)) {
     const unsigned count = std::clamp(std::thread::hardware_concurrency(), 1u, kReadThreads);
     threads_.reserve(count);
     for (unsigned i = 0; i < count; ++i) {
@@ -138,18 +152,18 @@ PageReader::~PageReader() {
 }
 
 PageReader::Reading PageReader::read(std::vector<Page> pages) {
-    auto batch = std::make_shared<Batch>();
-    for (const Page& page : pages) batch->bytes += state_->store->page_bytes(page.group);
-    batch->pages = std::move(pages);
+    auto job = std::make_shared<Job>();
+    for (const Page& page : pages) job->bytes += state_->store->page_bytes(page.group);
+    job->pages = std::move(pages);
     const std::scoped_lock lock(state_->mutex);
-    state_->batches.push_back(batch);
+    state_->jobs.push_back(job);
     state_->given.notify_all();
-    return {state_, std::move(batch)};
+    return {state_, std::move(job)};
 }
 
 bool PageReader::stuck() const {
     const std::scoped_lock lock(state_->mutex);
-    return state_->stuck > 0;
+    return state_->stuck;
 }
 
 void PageReader::wait(std::chrono::milliseconds time) {
@@ -158,34 +172,45 @@ void PageReader::wait(std::chrono::milliseconds time) {
     state_->news = false;
 }
 
-std::pair<std::shared_ptr<PageReader::Batch>, PageReader::Page*> PageReader::State::begin() {
-    std::shared_ptr<Batch> batch = batches.front();
-    if (batch->begun == 0) {
-        held += batch->bytes;
-        batch->first = std::chrono::steady_clock::now();
+std::pair<std::shared_ptr<PageReader::Job>, PageReader::Page*> PageReader::State::begin() {
+    std::shared_ptr<Job> job = jobs.front();
+    if (job->begun == 0) {
+        held += job->bytes;
+        job->first = std::chrono::steady_clock::now();
     }
-    Page& page = batch->pages[batch->begun++];
-    if (batch->begun == batch->pages.size()) batches.pop_front();
-    return {std::move(batch), &page};
+    Page& page = job->pages[job->begun++];
+    if (reading++ == 0) last = std::chrono::steady_clock::now();
+    reading_bytes += store->page_bytes(page.group);
+    if (job->begun == job->pages.size()) jobs.pop_front();
+    return {std::move(job), &page};
 }
 
-void PageReader::State::end(Batch& batch, bool good, Page& page) {
+void PageReader::State::end(Job& job, bool good, Page& page) {
     page.good = good;
-    ++batch.ended;
-    last = batch.last = std::chrono::steady_clock::now();
-    if (batch.given_up) --stuck;
-    if (!batch.wanted) {
+    ++job.ended;
+    last = job.last = std::chrono::steady_clock::now();
+    --reading;
+    reading_bytes -= store->page_bytes(page.group);
+    stuck = false;
+    if (!job.wanted) {
         page.bytes = nullptr;
-        if (batch.being_read() == 0) free(batch);
-    } else if (batch.done()) {
+        if (job.being_read() == 0) free(job);
+    } else if (job.done()) {
         news = true;
         read.notify_all();
     }
 }
 
-void PageReader::State::free(Batch& batch) {
-    for (Page& page : batch.pages) page.bytes = nullptr;
-    held -= batch.bytes;
+// A disk that is asked for nothing owes no answer. One that waits behind others hears what it answers to them.
+bool PageReader::State::silent(const Job& job) const {
+    if (reading == 0 || job.done()) return false;
+    const double slow = std::min(static_cast<double>(reading_bytes) / kLeastSpeed, kMostSeconds);
+    return seconds_since(job.begun > 0 ? std::max(job.first, job.last) : std::max(job.asked, last)) > silence + slow;
+}
+
+void PageReader::State::free(Job& job) {
+    for (Page& page : job.pages) page.bytes = nullptr;
+    held -= job.bytes;
     given.notify_all();
 }
 
@@ -194,7 +219,7 @@ void PageReader::run(State& state) {
     for (;;) {
         state.given.wait(lock, [&] { return state.stopping || state.can_begin(); });
         if (state.stopping) break;
-        const auto [batch, page] = state.begin();
+        const auto [job, page] = state.begin();
         lock.unlock();
         bool good = false;
         try {
@@ -205,7 +230,7 @@ void PageReader::run(State& state) {
             log().warn("a page of the cache is not read: {}", error.what());
         }
         lock.lock();
-        state.end(*batch, good, *page);
+        state.end(*job, good, *page);
     }
     --state.threads;
     state.read.notify_all();

@@ -26,14 +26,14 @@ class PageReader {
 
   private:
     struct State;
-    struct Batch;
+    struct Job;
 
   public:
     // Pages that are being read. Whoever lets go of it wants them no longer; their memory goes when the disk has
     // answered.
     class Reading {
       public:
-        Reading(std::shared_ptr<State> state, std::shared_ptr<Batch> batch);
+        Reading(std::shared_ptr<State> state, std::shared_ptr<Job> job);
         ~Reading();
         Reading(Reading&& other) noexcept = default;
         Reading& operator=(Reading&&) = delete;
@@ -44,20 +44,28 @@ class PageReader {
         uint64_t bytes() const;  // of all
         // Since the first of them was begun, or from then to the last; 0: none has been.
         double seconds() const;
-        // Since the disk has answered for the last time, or has been asked.
-        double silence() const;
-        // As letting go of it, since the disk takes too long: until it answers the reader is stuck().
+        // Since they were asked for.
+        double waited() const;
+        // Whether the disk has answered for none of them for too long; where none has been begun, for nobody's.
+        bool silent() const;
+        // Whether it has answered for any of them.
+        bool answered() const;
+        // As letting go of it, since that takes too long: where the disk is silent the reader is stuck() until it
+        // answers.
         void give_up();
 
       private:
         void drop(bool gives_up);
 
         std::shared_ptr<State> state_;
-        std::shared_ptr<Batch> batch_;
+        std::shared_ptr<Job> job_;
     };
 
-    // Batches that are read, or have been and are still there, have at most `held_bytes`, but one always has room.
-    PageReader(std::shared_ptr<PageStore> store, uint64_t held_bytes);
+    // Seconds without an answer after which a disk is silent, besides those that a slow one takes for what it reads.
+    static constexpr double kSilence = 3;
+
+    // What is read, or has been and is still there, has at most `held_bytes`, but one reading always has room.
+    PageReader(std::shared_ptr<PageStore> store, uint64_t held_bytes, double silence = kSilence);
     // Ends with the pages that are being read; a disk that does not answer is waited for no longer than a moment, and
     // keeps the threads and the store.
     ~PageReader();
@@ -66,7 +74,7 @@ class PageReader {
 
     // At least one page. After those that were asked for before.
     Reading read(std::vector<Page> pages);
-    // Whether the disk has not answered yet for something that was given up.
+    // Whether the disk was silent when something was given up, and has not answered since.
     bool stuck() const;
     // Until pages have been read of which the caller does not know, at most so long.
     void wait(std::chrono::milliseconds time);
