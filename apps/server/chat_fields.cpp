@@ -7,8 +7,6 @@ namespace {
 
 using enum Standing;
 
-constexpr std::string_view kCacheControl = "everything that can be cached is";
-
 // Of a conversation.
 constexpr FieldRow kConversationRows[] = {
     {"messages", kHonoured, "the conversation"},
@@ -81,7 +79,7 @@ constexpr FieldRow kMessageRows[] = {
     {"tool_calls", kHonoured, "the assistant's"},
     {"tool_call_id", kHonoured, "a result's; templates write results in the order of the messages"},
     {"name", kHonoured, "of the author or of the function, where the template writes one"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
     {"annotations", kHarmless, "notes of another server on its answer, which no template writes"},
     {"id", kHarmless, kBookkeeping},
     {"refusal", kRefused, "give the text as content", R"([""])"},
@@ -95,7 +93,7 @@ constexpr FieldRow kMessageRows[] = {
 constexpr FieldRow kPartRows[] = {
     {"type", kHonoured, "text"},
     {"text", kHonoured, "the text"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
     {"annotations", kHarmless, "notes of another server on its answer, which no template writes"},
 };
 
@@ -114,7 +112,7 @@ constexpr FieldRow kCalledFunctionRows[] = {
 constexpr FieldRow kToolRows[] = {
     {"type", kHonoured, "function"},
     {"function", kHonoured, "what may be called"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
 };
 
 constexpr FieldRow kToolFunctionRows[] = {

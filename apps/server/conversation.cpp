@@ -34,13 +34,15 @@ void hold_to_calls(session::Request& request, const AskedCalls& asked, const str
     }
 }
 
-// Calls that the model may choose, in place of an answer of the structure.
-AskedCalls calls_beside(const AskedStructure& structure, const Conversation& conversation) {
-    AskedCalls asked{{}, {.any = true, .several = !conversation.one_call}, structure.field};
-    for (const text::ChatTool& tool : conversation.options.tools) {
+bool any_strict(std::span<const text::ChatTool> tools) {
+    return std::ranges::any_of(tools, &text::ChatTool::strict);
+}
+
+// Calls that the model may choose.
+AskedCalls free_calls(const Conversation& conversation, std::string field) {
+    AskedCalls asked{{}, {.any = true, .several = !conversation.one_call}, std::move(field)};
+    for (const text::ChatTool& tool : conversation.options.tools)
         asked.tools.push_back({tool.name, tool.parameters, tool.strict});
-        if (tool.strict) asked.field = "tools";
-    }
     return asked;
 }
 
@@ -83,9 +85,13 @@ void set_effort(std::string_view effort, const Fields& fields, std::string_view 
         throw ApiError(400, fmt::format("{}: {} has no switch for thinking", fields.path(name), model.writer->title()),
                        fields.path(name));
     if (model.writer->can_think()) options.thinking = true;
+    tell_effort(effort, model, options);
+}
+
+void tell_effort(std::string_view effort, const ModelText& model, text::ChatOptions& options) {
+    if (!model.writer->has_efforts()) return;
     // Templates that tell efforts apart know none above.
-    if (model.writer->has_efforts())
-        set_variable(options, "reasoning_effort", text::PythonJson::of_text(effort == "max" ? "xhigh" : effort));
+    set_variable(options, "reasoning_effort", text::PythonJson::of_text(effort == "max" ? "xhigh" : effort));
 }
 
 text::ChatTool function_tool(std::string_view name, std::string_view description,
@@ -161,14 +167,11 @@ void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& 
     if (choice.kind == kNone) tools.clear();
     const bool required = choice.kind == kRequired || choice.kind == kNamed;
     conversation.one_call = !choice.parallel;
-    std::vector<structure::CallableTool> chosen;
     if (!required) {
-        const bool strict = std::ranges::any_of(tools, &text::ChatTool::strict);
-        if (!strict) return;
-        for (const text::ChatTool& tool : tools) chosen.push_back({tool.name, tool.parameters, tool.strict});
-        conversation.calls = {std::move(chosen), {.any = true, .several = choice.parallel}, "tools"};
+        if (any_strict(tools)) conversation.calls = free_calls(conversation, "tools");
         return;
     }
+    std::vector<structure::CallableTool> chosen;
     for (const text::ChatTool& tool : tools) {
         if (choice.names.empty() || std::ranges::find(choice.names, tool.name) != choice.names.end())
             chosen.push_back({tool.name, tool.parameters});
@@ -237,8 +240,10 @@ void write_prompt(ChatRequest& read, const Conversation& conversation, const Mod
                        structure->field);
     // A text of the structure may spell what begins a call.
     read.chat.syntax.content_or_calls = true;
-    if (written.reply.tools != text::ToolSyntax::kNone)
-        return hold_to_calls(request, calls_beside(*structure, conversation), &structure->body, written.reply, model);
+    if (written.reply.tools != text::ToolSyntax::kNone) {
+        const std::string field = any_strict(conversation.options.tools) ? "tools" : structure->field;
+        return hold_to_calls(request, free_calls(conversation, field), &structure->body, written.reply, model);
+    }
     hold_to(request, structure::answer_grammar(structure->body, written.reply, *model.tokenizer), model,
             structure->field);
 }

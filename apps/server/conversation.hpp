@@ -96,6 +96,9 @@ void set_thinking(bool thinking, std::string_view field, const ModelText& model,
 void set_effort(std::string_view effort, const Fields& fields, std::string_view name, const ModelText& model,
                 text::ChatOptions& options);
 
+// Gives the word, "minimal" to "max", to a template that knows efforts.
+void tell_effort(std::string_view effort, const ModelText& model, text::ChatOptions& options);
+
 // A function that the model may call, with the JSON schema of its parameters.
 text::ChatTool function_tool(std::string_view name, std::string_view description,
                              const boost::json::object& parameters);

@@ -13,6 +13,8 @@ namespace tessera::server {
 
 // What the tables of several APIs say.
 inline constexpr std::string_view kBookkeeping = "the sender's own bookkeeping";
+inline constexpr std::string_view kAllCached = "everything that can be cached is";
+inline constexpr std::string_view kNotShown = "the model is not shown it";
 inline constexpr std::string_view kCacheOptionsTold = "an object, of which nothing changes what is cached";
 inline constexpr std::string_view kTextAlone = "this version reads and makes text alone";
 

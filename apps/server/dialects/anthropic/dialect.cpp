@@ -13,7 +13,6 @@ namespace {
 
 using enum Standing;
 
-constexpr std::string_view kCacheControl = "everything that can be cached is";
 constexpr std::string_view kNoCitations = "this version cites nothing";
 constexpr std::string_view kServerTools = "tools that a server runs are not offered";
 
@@ -28,7 +27,7 @@ constexpr FieldRow kConversation[] = {
     {"output_config", kHonoured, "effort, format"},
 
     {"model", kHarmless, "the one model answers, whatever it is called"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
     {"context_management", kHarmless, "nothing of a conversation is cleared; one that is too long is refused"},
     {"mcp_servers", kRefused, kServerTools},
     {"container", kRefused, kServerTools},
@@ -53,13 +52,13 @@ constexpr FieldRow kMessage[] = {
     {"role", kHonoured, "user, assistant or system"},
     {"content", kHonoured, "a text, or blocks"},
     {"id", kHarmless, kBookkeeping},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
 };
 
 constexpr FieldRow kText[] = {
     {"type", kHonoured, "text"},
     {"text", kHonoured, "the text"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
     {"citations", kRefused, kNoCitations, "[[]]"},
 };
 
@@ -67,22 +66,19 @@ constexpr FieldRow kThinking[] = {
     {"type", kHonoured, "thinking"},
     {"thinking", kHonoured, "the assistant's reasoning, where the template writes it"},
     {"signature", kHonoured, "the same, of an answer of this server that omitted it; others are of no effect"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
 };
 
 constexpr FieldRow kRedacted[] = {
     {"type", kHonoured, "redacted_thinking"},
     {"data", kHarmless, "encrypted by another server: no model reads it"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
 };
 
 constexpr FieldRow kToolUse[] = {
-    {"type", kHonoured, "tool_use"},
-    {"id", kHonoured, "a text"},
-    {"name", kHonoured, "of the function"},
-    {"input", kHonoured, "its arguments, an object"},
-    {"cache_control", kHarmless, kCacheControl},
-    {"caller", kHarmless, kBookkeeping},
+    {"type", kHonoured, "tool_use"},           {"id", kHonoured, "a text"},
+    {"name", kHonoured, "of the function"},    {"input", kHonoured, "its arguments, an object"},
+    {"cache_control", kHarmless, kAllCached},  {"caller", kHarmless, kBookkeeping},
     {"toolset_name", kHarmless, kBookkeeping},
 };
 
@@ -93,15 +89,13 @@ constexpr FieldRow kToolResult[] = {
      "a text, or blocks of text; of an image or a document the model is told that it cannot be shown"},
     {"is_error", kHarmless, "the text says what failed"},
     {"toolset_name", kHarmless, kBookkeeping},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
 };
-
-constexpr std::string_view kNotShown = "the model is not shown it";
 
 constexpr FieldRow kUnread[] = {
     {"type", kHonoured, "image or document"}, {"source", kHarmless, kNotShown},
     {"title", kHarmless, kNotShown},          {"context", kHarmless, kNotShown},
-    {"citations", kHarmless, kNotShown},      {"cache_control", kHarmless, kCacheControl},
+    {"citations", kHarmless, kNotShown},      {"cache_control", kHarmless, kAllCached},
 };
 
 constexpr FieldRow kDocument[] = {
@@ -110,7 +104,7 @@ constexpr FieldRow kDocument[] = {
     {"title", kHonoured, "a text, which stands before the document"},
     {"context", kHonoured, "a text, which stands before the document"},
     {"citations", kHonoured, "an object"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
 };
 
 constexpr FieldRow kDocumentSource[] = {
@@ -126,7 +120,7 @@ constexpr FieldRow kSearchResult[] = {
     {"source", kHonoured, "a text, which stands before the result"},
     {"content", kHonoured, "blocks of text"},
     {"citations", kHonoured, "an object"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
 };
 
 constexpr FieldRow kCitations[] = {
@@ -139,7 +133,7 @@ constexpr FieldRow kTool[] = {
     {"description", kHonoured, "a text"},
     {"input_schema", kHonoured, "a JSON schema, for the model to read"},
     {"strict", kHonoured, "whether arguments are held to the schema"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
     {"eager_input_streaming", kHarmless, "arguments are streamed as the model writes them"},
     {"defer_loading", kHonoured, "true: the model is told of it from where a message names it"},
     {"allowed_callers", kRefused, kServerTools, R"([[], ["direct"]])"},
@@ -149,13 +143,13 @@ constexpr FieldRow kTool[] = {
 constexpr FieldRow kFoundTool[] = {
     {"type", kHonoured, "tool_reference"},
     {"tool_name", kHonoured, "of one of the tools, which the model is told of"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
 };
 
 constexpr FieldRow kToolChange[] = {
     {"type", kHonoured, "tool_addition or tool_removal"},
     {"tool", kHonoured, "which one"},
-    {"cache_control", kHarmless, kCacheControl},
+    {"cache_control", kHarmless, kAllCached},
 };
 
 constexpr FieldRow kChangedTool[] = {

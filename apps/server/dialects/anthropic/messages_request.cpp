@@ -249,9 +249,7 @@ void read_output(const Fields& fields, const ModelText& model, Conversation& con
     if (const auto effort = output.text("effort")) {
         if (*effort != "low" && *effort != "medium" && *effort != "high" && *effort != "xhigh" && *effort != "max")
             output.reject("effort", "low, medium, high, xhigh or max");
-        if (model.writer->has_efforts())
-            set_variable(conversation.options, "reasoning_effort",
-                         text::PythonJson::of_text(*effort == "max" ? "xhigh" : *effort));
+        tell_effort(*effort, model, conversation.options);
     }
     if (const json::object* const given_format = output.object("format")) {
         const Fields format(*given_format, format_table(), output.path("format"));

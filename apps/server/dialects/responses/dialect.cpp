@@ -11,7 +11,6 @@ constexpr std::string_view kNothingKept = "answers are not kept: send the whole 
 constexpr std::string_view kNotes = "notes of another server on its answer, which no template writes";
 
 constexpr std::string_view kCallTells = "the call that it answers says which tool";
-constexpr std::string_view kAllCached = "everything that can be cached is";
 
 constexpr FieldRow kRequest[] = {
     {"input", kHonoured,
@@ -65,51 +64,44 @@ constexpr FieldRow kMessage[] = {
     {"end_turn", kHarmless, kBookkeeping},
 };
 
-constexpr FieldRow kCall[] = {
-    {"type", kHonoured, "function_call"},
+constexpr FieldRow kAnyCall[] = {
     {"call_id", kHonoured, "a text"},
-    {"name", kHonoured, "of the function"},
-    {"arguments", kHonoured, "JSON as a text"},
     {"id", kHarmless, kBookkeeping},
     {"status", kHarmless, kBookkeeping},
-    {"namespace", kHonoured, "of the function, where it is of one"},
     {"caller", kHarmless, kBookkeeping},
 };
 
-constexpr std::string_view kOutput =
-    "a text, or parts that are texts; of an image or a file the model is told that it cannot be shown";
-
-constexpr FieldRow kCallOutput[] = {
-    {"type", kHonoured, "function_call_output"},
-    {"call_id", kHonoured, "the call that it answers"},
-    {"output", kHonoured, kOutput},
-    {"name", kHarmless, kCallTells},
-    {"namespace", kHarmless, kCallTells},
-    {"caller", kHarmless, kBookkeeping},
-    {"id", kHarmless, kBookkeeping},
-    {"status", kHarmless, kBookkeeping},
+constexpr FieldRow kCall[] = {
+    {"type", kHonoured, "function_call"},
+    {"name", kHonoured, "of the function"},
+    {"arguments", kHonoured, "JSON as a text"},
+    {"namespace", kHonoured, "of the function, where it is of one"},
 };
 
 constexpr FieldRow kCustomCall[] = {
     {"type", kHonoured, "custom_tool_call"},
-    {"call_id", kHonoured, "a text"},
     {"name", kHonoured, "of the tool"},
     {"input", kHonoured, "a text"},
-    {"id", kHarmless, kBookkeeping},
-    {"status", kHarmless, kBookkeeping},
     {"namespace", kHonoured, "of the tool, where it is of one"},
-    {"caller", kHarmless, kBookkeeping},
 };
 
-constexpr FieldRow kCustomCallOutput[] = {
-    {"type", kHonoured, "custom_tool_call_output"},
+constexpr FieldRow kAnyCallOutput[] = {
     {"call_id", kHonoured, "the call that it answers"},
-    {"output", kHonoured, kOutput},
+    {"output", kHonoured,
+     "a text, or parts that are texts; of an image or a file the model is told that it cannot be shown"},
     {"name", kHarmless, kCallTells},
     {"namespace", kHarmless, kCallTells},
     {"caller", kHarmless, kBookkeeping},
     {"id", kHarmless, kBookkeeping},
     {"status", kHarmless, kBookkeeping},
+};
+
+constexpr FieldRow kCallOutput[] = {
+    {"type", kHonoured, "function_call_output"},
+};
+
+constexpr FieldRow kCustomCallOutput[] = {
+    {"type", kHonoured, "custom_tool_call_output"},
 };
 
 constexpr FieldRow kReasoningItem[] = {
@@ -129,8 +121,6 @@ constexpr FieldRow kPart[] = {
     {"logprobs", kHarmless, kNotes},
     {"prompt_cache_breakpoint", kHarmless, kAllCached},
 };
-
-constexpr std::string_view kNotShown = "the model is not shown it";
 
 constexpr FieldRow kUnread[] = {
     {"type", kHonoured, "input_image or input_file"},
@@ -262,22 +252,23 @@ const FieldTable& message_table() {
 }
 
 const FieldTable& call_table() {
-    static const FieldTable table("an item function_call of /v1/responses", {kCall});
+    static const FieldTable table("an item function_call of /v1/responses", {kCall, kAnyCall});
     return table;
 }
 
 const FieldTable& call_output_table() {
-    static const FieldTable table("an item function_call_output of /v1/responses", {kCallOutput});
+    static const FieldTable table("an item function_call_output of /v1/responses", {kCallOutput, kAnyCallOutput});
     return table;
 }
 
 const FieldTable& custom_call_table() {
-    static const FieldTable table("an item custom_tool_call of /v1/responses", {kCustomCall});
+    static const FieldTable table("an item custom_tool_call of /v1/responses", {kCustomCall, kAnyCall});
     return table;
 }
 
 const FieldTable& custom_call_output_table() {
-    static const FieldTable table("an item custom_tool_call_output of /v1/responses", {kCustomCallOutput});
+    static const FieldTable table("an item custom_tool_call_output of /v1/responses",
+                                  {kCustomCallOutput, kAnyCallOutput});
     return table;
 }
 
