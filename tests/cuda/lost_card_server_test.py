@@ -51,7 +51,7 @@ class LostCard(LostDevice):
                 self.assertEqual(status, 503, error)
                 self.lost(error)
         self.check_afterwards(server, ask, failed=3)
-        self.assertIn(ADVICE, "".join(line for line in server.lines if "a step failed" in line))
+        server.wait_for_line("a step failed.*" + ADVICE)
 
 
 if __name__ == "__main__":

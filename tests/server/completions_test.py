@@ -306,7 +306,7 @@ class Completions(unittest.TestCase):
             self.assertEqual(answer["tokens_evaluated"] + answer["tokens_predicted"], 512 + 1)
             error = server.request("POST", "/completion", {"prompt": "box " * 300})[1]["error"]
             self.assertEqual(error["n_ctx"], 512)
-            self.assertTrue(any("of the context, 960 tokens are a page of 64 for each further sequence" in line for line in server.lines), server.lines)
+            server.wait_for_line("of the context, 960 tokens are a page of 64 for each further sequence")
 
     def test_samplers_are_honoured(self):
         base = {"temperature": 1.5, "top_k": 0, "top_p": 1, "min_p": 0, "seed": 3, "ignore_eos": True, "max_tokens": 40}

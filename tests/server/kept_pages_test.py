@@ -60,7 +60,7 @@ class KeptPages(unittest.TestCase):
     def test_restarts(self):
         """Killed, damaged, another key, another type of cache: the same processes serve all of it."""
         with self.server() as server:
-            self.assertTrue(any("at most 16.0 GiB: 0 of earlier runs" in line for line in server.lines), server.lines)
+            server.wait_for_line("at most 16.0 GiB: 0 of earlier runs")
             cold, cached = ask(server)
             self.assertEqual(cached, 0)
             warm, cached = ask(server)
@@ -104,7 +104,7 @@ class KeptPages(unittest.TestCase):
                 self.assertEqual(ask(server, key=key)[0], warm)
             self.wait_for(server, "waiting_pages", lambda pages: pages == 0)
             self.assertEqual(self.metric(server, "damaged_pages_total"), 2)
-            self.assertTrue(any("dropped as damaged" in line for line in server.lines), server.lines)
+            server.wait_for_line("dropped as damaged")
 
         # Pages of another build of this version.
         own = os.path.dirname(pages[0])
@@ -122,10 +122,8 @@ class KeptPages(unittest.TestCase):
 
         with self.server("-ctk", "q8_0") as server:
             self.assertEqual(ask(server)[1], 0)
-            self.assertTrue(any(re.search(rf"in .*/0+ are not used: program: \S+ 0+, here \S+ {program.group(1)}", line) for line in server.lines),
-                            server.lines)
-            self.assertTrue(any(re.search(r"pages \(.*\) in .* are not used: cache types: .*f16, here .*q8_0", line) for line in server.lines),
-                            server.lines)
+            server.wait_for_line(rf"in .*/0+ are not used: program: \S+ 0+, here \S+ {program.group(1)}")
+            server.wait_for_line(r"pages \(.*\) in .* are not used: cache types: .*f16, here .*q8_0")
         # In its place again.
         with self.server() as server:
             self.assertEqual(ask(server), (warm, 64 * whole))
@@ -188,6 +186,7 @@ class KeptPages(unittest.TestCase):
             self.assertEqual(answers, [(whole, 0)])
             self.assertEqual(self.metric(server, "slow_reads_total"), 1)
             self.assertEqual(self.metric(server, "read_pages_total"), 0)
+            server.wait_for_line("are not read for now, but computed")
             self.assertEqual(sum("are not read for now, but computed" in line for line in server.lines), 1, server.lines)
             stream.shutdown(socket.SHUT_RDWR)
             receiver.join()
@@ -196,15 +195,14 @@ class KeptPages(unittest.TestCase):
             server.process.send_signal(signal.SIGTERM)
             self.assertEqual(server.process.wait(60), 0)
             self.assertLess(time.monotonic() - begin, 15)
-            self.assertTrue(any("still being read: the disk does not answer" in line for line in server.lines), server.lines)
+            server.wait_for_line("still being read: the disk does not answer")
 
     def test_a_folder_that_cannot_be_used(self):
         """No answer depends on it, and the reason is said."""
         with open(self.pages, "w") as file:
             file.write("no folder")
         with self.server() as server:
-            self.assertTrue(any("no pages of the cache are kept" in line and "cannot open this folder" in line for line in server.lines),
-                            server.lines)
+            server.wait_for_line("no pages of the cache are kept.*cannot open this folder")
             ask(server)
             self.assertNotIn(b"tessera_kept_pages", server.request("GET", "/metrics", headers={"Authorization": "Bearer one"})[1])
 

@@ -124,8 +124,9 @@ class RunningServer:
     def wait_for_metric(self, name, test):
         wait_for(lambda: test(self.metric(name)), lambda: f"{name} is {self.metric(name)}")
 
-    def wait_for_line(self, part):
-        wait_for(lambda: any(part in line for line in self.lines), lambda: f"'{part}' was not said: {self.lines}")
+    def wait_for_line(self, pattern):
+        """Lines are read by a thread of their own, and may come later than the answers to what was asked after them."""
+        wait_for(lambda: any(re.search(pattern, line) for line in self.lines), lambda: f"'{pattern}' was not said: {self.lines}")
 
 
 CHAT = "/v1/chat/completions"
