@@ -72,7 +72,10 @@ void HostNodes::run_on_team(uint32_t first, uint32_t count, const tsr_range (&ra
             while (i < count && nodes_[first + i].idle(ranges)) ++i;
             return i;
         };
-        for (uint32_t i = after(0), next; i < count; i = next) {
+        const uint32_t begin = after(team_.next_call());
+        // The others have left before a worker that came late.
+        if (ending.after() < begin) return;
+        for (uint32_t i = begin, next; i < count; i = next) {
             const PreparedNode& node = nodes_[first + i];
             next = after(i + 1);
             // Short nodes that follow each other are computed by the first worker, and the others wait for the last.
@@ -84,7 +87,7 @@ void HostNodes::run_on_team(uint32_t first, uint32_t count, const tsr_range (&ra
             } else if (worker == 0 && ending.after() == count) {  // after a failure the rest of them is left out
                 call(node, alone, i, ending);
             }
-            if (!goes_on && !team_.end_of_call()) {
+            if (!goes_on && !team_.end_of_call(next < count ? next : Team::kNoCall)) {
                 ending.fail(
                     i, Error(TSR_INTERNAL, describe(node.running()) + ": its workers did not pass the same barriers"));
                 return;
@@ -94,11 +97,13 @@ void HostNodes::run_on_team(uint32_t first, uint32_t count, const tsr_range (&ra
                 seconds_[first + i] += std::chrono::duration<double>(now - before).count();
                 before = now;
             }
+            if (goes_on) continue;
             // A worker that is ahead may already have failed at a later node: all leave after the same node.
-            if (!goes_on && ending.after() <= i) return;
+            if (ending.after() <= i) return;
+            together.workers = team_.workers();
         }
     };
-    team_.run(threads, region);
+    team_.run_calls(threads, region);
     print_plugin_log();
     if (ending.after() == count) return;
     if (const auto& failure = ending.failure()) nodes_[first + ending.after()].fail(*failure);

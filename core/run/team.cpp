@@ -17,9 +17,11 @@
 namespace tessera {
 namespace {
 
-// How long a region waits for workers to arrive. Waking a sleeping thread takes some 50 us; the region continues
-// without one that is preempted for longer than this.
+// How long a region waits for workers to arrive. Waking a sleeping thread takes some 50 us; the region begins without
+// one that is preempted for longer than this.
 constexpr auto kPatience = std::chrono::milliseconds(2);
+// The same where it can take part in a later call.
+constexpr auto kPatienceOfCalls = std::chrono::microseconds(300);
 
 // How long the destructor waits for workers that were requested and have not arrived, if oneTBB has no thread for them.
 constexpr auto kShutdownTimeout = std::chrono::seconds(2);
@@ -79,8 +81,8 @@ struct Team::Region {
     Entry entry;
     void* context;
     std::shared_ptr<std::atomic<uint32_t>> alive;  // counts regions
-    std::atomic<uint32_t> entered{1};  // workers inside (the caller is the first); kClosed once no other may enter
-    std::atomic<uint32_t> workers{0};  // set when the region has closed
+    std::atomic<uint32_t> entered{1};  // workers that have arrived (the caller is the first); kClosed: no other may
+    std::atomic<uint32_t> workers{0};  // that take part; 0 until the region begins
     std::atomic<uint32_t> finished{0};
 };
 
@@ -133,14 +135,19 @@ void Team::join(const std::shared_ptr<Region>& region) {
     do {
         if (inside & Region::kClosed) return;
     } while (!region->entered.compare_exchange_weak(inside, inside + 1, std::memory_order_acq_rel));
+    spin_until([&] {
+        const uint32_t workers = region->workers.load(std::memory_order_acquire);
+        return workers > inside || (workers != 0 && region->entered.load(std::memory_order_acquire) & Region::kClosed);
+    });
+    const uint32_t workers = region->workers.load(std::memory_order_acquire);
+    if (workers <= inside) return;    // too late: no call was left
     region->team.bind_this_thread();  // alive: the region waits for this worker
     region->team.own_cpus_.join();
-    spin_until([&] { return region->workers.load(std::memory_order_acquire) != 0; });
-    region->entry(region->context, inside, region->workers.load(std::memory_order_relaxed));
+    region->entry(region->context, inside, workers);
     region->finished.fetch_add(1, std::memory_order_release);
 }
 
-void Team::run_region(uint32_t wanted, Entry entry, void* context) {
+void Team::run_region(uint32_t wanted, bool calls, Entry entry, void* context) {
     const uint32_t limit = wanted == 0 ? threads_ : std::min(wanted, threads_);
     const auto start = std::chrono::steady_clock::now();
     phase_.fetch_add(1, std::memory_order_relaxed);  // a new phase of pieces
@@ -154,14 +161,19 @@ void Team::run_region(uint32_t wanted, Entry entry, void* context) {
     const auto region = std::make_shared<Region>(*this, entry, context, regions_);
     for (uint32_t i = 1; i < limit; ++i) arena_->workers.enqueue([region] { join(region); });
 
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + (calls ? kPatienceOfCalls : kPatience);
     wait_until([&] {
         return region->entered.load(std::memory_order_acquire) == limit || std::chrono::steady_clock::now() > deadline;
     });
-    const uint32_t workers = region->entered.fetch_or(Region::kClosed, std::memory_order_acq_rel);
-    begin_barriers(workers);
-    region->workers.store(workers, std::memory_order_release);
-    entry(context, 0, workers);
+    const uint32_t first = calls ? region->entered.load(std::memory_order_acquire)
+                                 : region->entered.fetch_or(Region::kClosed, std::memory_order_acq_rel);
+    begin_barriers(first);
+    region_ = calls ? region.get() : nullptr;
+    region->workers.store(first, std::memory_order_release);
+    entry(context, 0, first);
+    // It has made the last call or has left, after which nobody is admitted.
+    region->entered.fetch_or(Region::kClosed, std::memory_order_acq_rel);
+    const uint32_t workers = region->workers.load(std::memory_order_acquire);
     wait_until([&] { return region->finished.load(std::memory_order_acquire) == workers - 1; });
     region_seconds_ += seconds_since(start) * workers;
 }
@@ -182,41 +194,50 @@ void Team::wait_until(Done&& done) noexcept {
 }
 
 // The last worker to arrive releases the others. `ends`: the worker waits at the end of a call.
-void Team::arrive(bool ends, bool waits) noexcept {
+void Team::arrive(bool ends, bool waits, uint32_t next) noexcept {
     const uint32_t phase = phase_.load(std::memory_order_relaxed);
     const uint32_t mine = ends ? kArrival | kArrivalAtEnd : kArrival;
     const uint32_t arrived = waiting_.fetch_add(mine, std::memory_order_acq_rel) + mine;
-    if (arrived % kArrivalAtEnd == workers_) {
+    const uint32_t workers = this->workers();
+    if (arrived % kArrivalAtEnd == workers) {
         const uint32_t left = left_.load(std::memory_order_relaxed);
         const uint32_t at_end = arrived / kArrivalAtEnd;
-        const bool differ = at_end != 0 && at_end != workers_ - left;
+        const bool differ = at_end != 0 && at_end != workers - left;
         if (differ || misused_.load(std::memory_order_relaxed)) differed_.store(true, std::memory_order_relaxed);
         open_.store(differ || (at_end == 0 && open_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
         waiting_.store(left * kArrival, std::memory_order_relaxed);
+        const bool goes_on = next != kNoCall && at_end == workers && !differed_.load(std::memory_order_relaxed);
+        const uint32_t more = goes_on && region_ ? region_->entered.load(std::memory_order_acquire) : workers;
+        workers_.store(more, std::memory_order_relaxed);
+        next_call_ = next;
         phase_.store(phase + 1, std::memory_order_release);
+        // After that, so that they begin in the new phase.
+        if (more > workers) region_->workers.store(more, std::memory_order_release);
     } else if (waits) {
         wait_until([&] { return phase_.load(std::memory_order_acquire) != phase; });
     }
 }
 
 void Team::barrier() noexcept {
-    if (!open_.load(std::memory_order_relaxed)) arrive(false, true);
+    if (!open_.load(std::memory_order_relaxed)) arrive(false, true, kNoCall);
 }
 
-bool Team::end_of_call() noexcept {
+bool Team::end_of_call(uint32_t next) noexcept {
     do {
-        arrive(true, true);
+        arrive(true, true, next);
     } while (open_.load(std::memory_order_relaxed));
     return !differed_.load(std::memory_order_relaxed);
 }
 
 void Team::leave() noexcept {
     left_.fetch_add(1, std::memory_order_relaxed);
-    arrive(false, false);
+    arrive(false, false, kNoCall);
 }
 
 void Team::begin_barriers(uint32_t workers) noexcept {
-    workers_ = workers;
+    workers_.store(workers, std::memory_order_relaxed);
+    next_call_ = 0;
+    region_ = nullptr;
     waiting_.store(0, std::memory_order_relaxed);
     left_.store(0, std::memory_order_relaxed);
     open_.store(false, std::memory_order_relaxed);
@@ -230,7 +251,7 @@ uint32_t Team::piece(void* team, uint32_t worker, uint32_t count) noexcept {
         self.misused_.store(true, std::memory_order_relaxed);
         return Pieces::kNone;
     }
-    return self.pieces_.take(self.phase_.load(std::memory_order_relaxed), worker, self.workers_, count);
+    return self.pieces_.take(self.phase_.load(std::memory_order_relaxed), worker, self.workers(), count);
 }
 
 void Team::barrier(void* team, uint32_t) noexcept {

@@ -15,8 +15,9 @@
 
 namespace tessera {
 
-// oneTBB promises no number of workers, so a region counts those that arrive within a short time and runs with them; a
-// worker that arrives later finds the region closed and leaves. No barrier waits for a worker that has not arrived.
+// oneTBB promises no number of workers, so a region counts those that arrive within a short time and begins with them.
+// A worker that arrives later, as another process had its CPU, takes part from the next call on where the region makes
+// several, and finds other regions closed. No barrier waits for a worker that has not arrived.
 class Team {
   public:
     // At most `threads` workers, the calling thread among them. `placement`: where they run; the calling thread is
@@ -34,12 +35,14 @@ class Team {
     // returned. One region at a time. `body` must not throw.
     template <typename Body>
     void run(uint32_t wanted, Body& body) {
-        run_region(
-            wanted,
-            [](void* context, uint32_t worker, uint32_t workers) {
-                (*static_cast<std::remove_reference_t<Body>*>(context))(worker, workers);
-            },
-            const_cast<void*>(static_cast<const void*>(&body)));
+        run_region(wanted, false, entry_of<Body>(), context_of(body));
+    }
+
+    // The same for a body that makes calls numbered upwards from next_call() and ends each by end_of_call(). Workers
+    // that arrive later enter it with a later call, and workers() grows.
+    template <typename Body>
+    void run_calls(uint32_t wanted, Body& body) {
+        run_region(wanted, true, entry_of<Body>(), context_of(body));
     }
 
     // Of all regions since the last call: time of their workers, and the part of it in which they waited for others, in
@@ -54,8 +57,13 @@ class Team {
     void barrier() noexcept;
     // The barrier after such a call. Workers must have passed the same barriers in it. Where they have not, barrier()
     // returns at once from then on until all have arrived here, and this returns false to all: the region must end
-    // then.
-    bool end_of_call() noexcept;
+    // then. `next`: of run_calls, the same for all workers; the call that follows.
+    static constexpr uint32_t kNoCall = UINT32_MAX;
+    bool end_of_call(uint32_t next = kNoCall) noexcept;
+    // How many workers take part in the call that is being made or comes next. Inside a region.
+    uint32_t workers() const noexcept { return workers_.load(std::memory_order_relaxed); }
+    // The call that comes next, at its beginning. Inside a region of run_calls.
+    uint32_t next_call() const noexcept { return next_call_; }
     // For a worker that cannot continue after an exception: it takes part in no barrier from now on and must leave the
     // region. The others do not wait for it.
     void leave() noexcept;
@@ -70,12 +78,23 @@ class Team {
     struct Region;
     struct Arena;  // of oneTBB
 
-    void run_region(uint32_t wanted, Entry entry, void* context);
+    template <typename Body>
+    static Entry entry_of() noexcept {
+        return [](void* context, uint32_t worker, uint32_t workers) {
+            (*static_cast<std::remove_reference_t<Body>*>(context))(worker, workers);
+        };
+    }
+    template <typename Body>
+    static void* context_of(Body& body) noexcept {
+        return const_cast<void*>(static_cast<const void*>(&body));
+    }
+
+    void run_region(uint32_t wanted, bool calls, Entry entry, void* context);
     static void join(const std::shared_ptr<Region>& region);
     void bind_this_thread();
     template <typename Done>
     void wait_until(Done&& done) noexcept;
-    void arrive(bool ends, bool waits) noexcept;
+    void arrive(bool ends, bool waits, uint32_t next) noexcept;
     void begin_barriers(uint32_t workers) noexcept;
 
     uint32_t threads_;
@@ -91,7 +110,9 @@ class Team {
     // Barriers of the region that runs. waiting_ counts arrivals, and in its upper half those at the end of a call;
     // workers that left have arrived at every barrier.
     static constexpr uint32_t kArrival = 1, kArrivalAtEnd = 1 << 16;
-    uint32_t workers_ = 1;
+    std::atomic<uint32_t> workers_{1};
+    uint32_t next_call_ = 0;
+    Region* region_ = nullptr;  // one that others may still enter
     std::atomic<uint32_t> left_{0};
     // Workers did not pass the same barriers in a call of this region, or misused pieces. Stored by the last worker to
     // arrive alone, so that all workers find the same at the end of a call.

@@ -5,11 +5,15 @@
 #include "core/run/own_cpus.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <ctime>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -252,6 +256,106 @@ TEST(Team, GoesOnWithoutWorkersThatDoNotCome) {
     for (std::thread& thread : noise) thread.join();
     EXPECT_GE(sum, 50u);
     EXPECT_LE(sum, 50u * 8);
+}
+
+// Holds up the threads of a team but the calling one.
+class HeldUp {
+  public:
+    explicit HeldUp(Team& team) {
+        struct sigaction action {};
+        action.sa_handler = [](int) {
+            const timespec time{0, 1'000'000};
+            ++waiting;
+            while (held) nanosleep(&time, nullptr);
+        };
+        sigaction(SIGUSR1, &action, &before_);
+        const pthread_t caller = pthread_self();
+        std::mutex mutex;
+        auto body = [&](uint32_t, uint32_t) {
+            const std::scoped_lock lock(mutex);
+            if (!pthread_equal(pthread_self(), caller) && std::ranges::find(threads_, pthread_self()) == threads_.end())
+                threads_.push_back(pthread_self());
+        };
+        for (int round = 0; round < 1000 && threads_.size() + 1 < team.threads(); ++round) team.run(0, body);
+        EXPECT_EQ(threads_.size() + 1, team.threads());
+    }
+    ~HeldUp() {
+        release();
+        sigaction(SIGUSR1, &before_, nullptr);
+    }
+    HeldUp(const HeldUp&) = delete;
+    HeldUp& operator=(const HeldUp&) = delete;
+
+    void begin() const {
+        held = true;
+        waiting = 0;
+        for (const pthread_t thread : threads_) pthread_kill(thread, SIGUSR1);
+        while (waiting < threads_.size()) std::this_thread::yield();
+    }
+    static void release() noexcept { held = false; }
+
+  private:
+    static inline std::atomic<bool> held{false};
+    static inline std::atomic<size_t> waiting{0};
+    struct sigaction before_ {};
+    std::vector<pthread_t> threads_;
+};
+
+// Each call's pieces are taken by all that take part in it; a sum that is wrong if any of them runs ahead.
+TEST(Team, WorkersThatComeLateTakePartFromALaterCallOn) {
+    for (const uint32_t threads : {2u, 3u}) {
+        Team team(threads);
+        const HeldUp others(team);
+        constexpr uint32_t kCalls = 10'000, kPieces = 64;
+        std::vector<std::atomic<uint32_t>> taken(kCalls), seen(kCalls);
+        std::atomic<int> wrong{0};
+        std::atomic<uint32_t> last{0};
+        auto body = [&](uint32_t worker, uint32_t workers) {
+            for (uint32_t call = team.next_call(), next; call != Team::kNoCall; call = next) {
+                wrong += workers != team.workers() || worker >= workers;
+                ++seen[call];
+                if (call == 5) HeldUp::release();
+                if (worker == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                while (Team::piece(&team, worker, kPieces) != Pieces::kNone) ++taken[call];
+                team.barrier();
+                wrong += taken[call] != kPieces || seen[call] != workers;
+                last = call;
+                next = workers < threads && call + 1 < kCalls ? call + 1 : Team::kNoCall;
+                if (!team.end_of_call(next)) ++wrong;
+                workers = team.workers();
+            }
+        };
+        others.begin();
+        team.run_calls(0, body);
+        EXPECT_EQ(wrong, 0);
+        EXPECT_EQ(seen.front(), 1u);
+        EXPECT_EQ(seen[5], 1u);
+        EXPECT_EQ(seen[last], threads);
+    }
+}
+
+// They find that no call is left, or that one has left, and the next region has them again.
+TEST(Team, WorkersThatComeTooLateTakeNoPart) {
+    Team team(3);
+    const HeldUp others(team);
+    for (const bool leaves : {false, true}) {
+        std::atomic<uint32_t> entered{0};
+        auto body = [&](uint32_t, uint32_t) {
+            ++entered;
+            for (uint32_t call = team.next_call(); call < 3; ++call) {
+                if (leaves && call == 1) return team.leave();
+                if (!team.end_of_call(call < 2 ? call + 1 : Team::kNoCall)) return;
+            }
+        };
+        others.begin();
+        team.run_calls(0, body);
+        HeldUp::release();
+        EXPECT_EQ(entered, 1u);
+        std::atomic<uint32_t> most{0};
+        auto count = [&](uint32_t, uint32_t workers) { most = workers; };
+        for (int round = 0; round < 1000 && most < 3; ++round) team.run(0, count);
+        EXPECT_EQ(most, 3u);
+    }
 }
 
 }  // namespace
