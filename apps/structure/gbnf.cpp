@@ -10,6 +10,10 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <charconv>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
 
 namespace tessera::structure {
 namespace {
@@ -18,26 +22,35 @@ using Kind = GbnfNode::Kind;
 
 class LarkWriter {
   public:
-    LarkWriter(const Gbnf& grammar, std::string_view root_name, const text::Tokenizer& tokenizer)
-        : grammar_(grammar), root_name_(root_name), tokenizer_(tokenizer), is_terminal_(terminal_rules(grammar)) {}
+    LarkWriter(Gbnf grammar, std::string_view root_name, const text::Tokenizer& tokenizer, GbnfLexer lexer)
+        : terminals_(std::move(grammar), lexer), root_name_(root_name), tokenizer_(tokenizer) {}
 
     std::string run() {
+        for (const GbnfRule& rule : grammar().rules) check_tokens(rule.node);
         // The root is a rule in any case, as it is what others begin with.
-        std::string out = fmt::format("{}: {}\n", root_name_, name_of(grammar_.root));
-        for (size_t i = 0; i < grammar_.rules.size(); ++i) {
-            const bool terminal = is_terminal_[i];
-            out += fmt::format("{}: {}\n", name_of(i), written(grammar_.rules[i].node, terminal));
+        const bool whole = terminals_.is_terminal({.kind = Kind::kReference, .rule = grammar().root});
+        std::string out = fmt::format("{}: {}\n", root_name_, name_of(grammar().root, whole));
+        while (!left_.empty()) {
+            const auto [rule, terminal] = left_.back();
+            left_.pop_back();
+            out += fmt::format("{}{}: {}\n", terminal ? "G" : "g", rule, written(grammar().rules[rule].node, terminal));
         }
+        for (const auto& [text, number] : named_) out += fmt::format("T{}: {}\n", number, text);
         return out;
     }
 
   private:
+    const Gbnf& grammar() const noexcept { return terminals_.grammar(); }
+
     // Lark tells terminals from rules by their letters.
-    std::string name_of(size_t rule) const { return fmt::format("{}{}", is_terminal_[rule] ? "G" : "g", rule); }
+    std::string name_of(size_t rule, bool terminal) {
+        if (used_.emplace(rule, terminal).second) left_.emplace_back(rule, terminal);
+        return fmt::format("{}{}", terminal ? "G" : "g", rule);
+    }
 
     static std::string code_point(uint32_t value) { return fmt::format("\\x{{{:x}}}", value); }
 
-    static std::string class_of(const std::vector<GbnfNode::Range>& ranges) {
+    static std::string class_of(const CodePoints& ranges) {
         std::string out = "/[";
         for (const auto& [first, last] : ranges) {
             // No text has half a character.
@@ -47,8 +60,7 @@ class LarkWriter {
         return out + "]/";
     }
 
-    // Of a terminal as a whole; else each character is a terminal of its own, since the longest text that a terminal
-    // matches is taken, whatever follows.
+    // Of a terminal as a whole, or each character.
     std::string text_of(const std::u32string& text, bool terminal) const {
         if (text.empty()) return "\"\"";
         std::string out = terminal ? "/" : "";
@@ -59,6 +71,16 @@ class LarkWriter {
                 out += fmt::format("{}/{}/", out.empty() ? "" : " ", code_point(c));
         }
         return terminal ? out + "/" : text.size() == 1 ? out : "(" + out + ")";
+    }
+
+    // What stands in a rule for a terminal.
+    std::string terminal_of(const GbnfNode& node) {
+        if (node.kind == Kind::kClass || node.kind == Kind::kText) return written(node, true);
+        std::string text = written(node, true);
+        const bool may_be_empty = terminals_.may_be_empty(node);
+        if (may_be_empty) text = fmt::format("({}) & /(?s:.+)/", text);
+        const auto number = named_.try_emplace(std::move(text), named_.size()).first->second;
+        return may_be_empty ? fmt::format("T{}?", number) : fmt::format("T{}", number);
     }
 
     std::string token_of(const std::string& name) const {
@@ -76,14 +98,22 @@ class LarkWriter {
         return fmt::format("<[{}]>", token);
     }
 
-    std::string written(const GbnfNode& node, bool terminal) const {
+    // Also of rules that nothing leads to.
+    void check_tokens(const GbnfNode& node) const {
+        if (node.kind == Kind::kToken) token_of(node.token);
+        for (const GbnfNode& part : node.parts) check_tokens(part);
+    }
+
+    // `terminal`: within one.
+    std::string written(const GbnfNode& node, bool terminal) {
+        if (!terminal && terminals_.is_terminal(node)) return terminal_of(node);
         switch (node.kind) {
             case Kind::kText:
                 return text_of(node.text, terminal);
             case Kind::kClass:
                 return class_of(node.ranges);
             case Kind::kReference:
-                return name_of(node.rule);
+                return name_of(node.rule, terminal);
             case Kind::kToken:
                 return token_of(node.token);
             case Kind::kSequence: {
@@ -109,17 +139,19 @@ class LarkWriter {
         return fmt::format("{}{{{},{}}}", inner, node.least, node.most);
     }
 
-    const Gbnf& grammar_;
+    const GbnfTerminals terminals_;
     const std::string_view root_name_;
     const text::Tokenizer& tokenizer_;
-    const std::vector<bool> is_terminal_;
+    std::set<std::pair<size_t, bool>> used_;  // rules, as terminals or not
+    std::vector<std::pair<size_t, bool>> left_;
+    std::map<std::string, size_t> named_;  // terminals that have no name of their own
 };
 
 }  // namespace
 
-std::string translate_gbnf(std::string_view grammar, std::string_view root_name, const text::Tokenizer& tokenizer) {
-    const Gbnf parsed = parse_gbnf(grammar);
-    return LarkWriter(parsed, root_name, tokenizer).run();
+std::string translate_gbnf(std::string_view grammar, std::string_view root_name, const text::Tokenizer& tokenizer,
+                           GbnfLexer lexer) {
+    return LarkWriter(parse_gbnf(grammar), root_name, tokenizer, lexer).run();
 }
 
 Body gbnf_body(std::string_view grammar, const text::Tokenizer& tokenizer) {

@@ -5,6 +5,7 @@
 // llama.cpp, but for what is refused by name: a token that is not one (!<...>), and one that the vocabulary lacks.
 #pragma once
 
+#include "apps/structure/gbnf_terminals.hpp"
 #include "core/text/tokenizer.hpp"
 
 #include <string>
@@ -13,6 +14,7 @@
 namespace tessera::structure {
 
 // Rules of Lark, of which `root_name` is the whole. Throws Error(TSR_INVALID_ARGUMENT) with the line of what is wrong.
-std::string translate_gbnf(std::string_view grammar, std::string_view root_name, const text::Tokenizer& tokenizer);
+std::string translate_gbnf(std::string_view grammar, std::string_view root_name, const text::Tokenizer& tokenizer,
+                           GbnfLexer lexer = GbnfLexer::kTerminals);
 
 }  // namespace tessera::structure

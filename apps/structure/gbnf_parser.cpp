@@ -12,31 +12,8 @@ namespace {
 
 constexpr size_t kMostGbnfBytes = 256 << 10, kMostDepth = 64;
 constexpr uint32_t kMostTimes = 100'000;
-constexpr uint32_t kLastCharacter = 0x10ffff;
 
 using Kind = GbnfNode::Kind;
-
-// In rising order, those that touch joined.
-std::vector<GbnfNode::Range> normal(std::vector<GbnfNode::Range> ranges, bool negated) {
-    std::ranges::sort(ranges);
-    std::vector<GbnfNode::Range> joined;
-    for (const auto& range : ranges) {
-        if (!joined.empty() && range.first <= joined.back().second + 1) {
-            joined.back().second = std::max(joined.back().second, range.second);
-        } else {
-            joined.push_back(range);
-        }
-    }
-    if (!negated) return joined;
-    std::vector<GbnfNode::Range> others;
-    uint32_t next = 0;
-    for (const auto& [first, last] : joined) {
-        if (first > next) others.emplace_back(next, first - 1);
-        next = last + 1;
-    }
-    if (next <= kLastCharacter) others.emplace_back(next, kLastCharacter);
-    return others;
-}
 
 class GbnfParser {
   public:
@@ -156,7 +133,7 @@ class GbnfParser {
         if (at_ == text_.size()) return std::nullopt;
         if (takes("\"")) return literal();
         if (takes("[")) return char_class();
-        if (takes(".")) return GbnfNode{.kind = Kind::kClass, .ranges = {{0, kLastCharacter}}};
+        if (takes(".")) return GbnfNode{.kind = Kind::kClass, .ranges = {{0, kLastCodePoint}}};
         if (takes("(")) {
             skip(true);
             GbnfNode made = choice(depth + 1);
@@ -256,7 +233,7 @@ class GbnfParser {
     }
 
     uint32_t checked(uint32_t value) const {
-        if (value > kLastCharacter || (value >= 0xd800 && value < 0xe000)) refuse("an escape is no character");
+        if (value > kLastCodePoint || (value >= 0xd800 && value < 0xe000)) refuse("an escape is no character");
         return value;
     }
 
@@ -271,7 +248,7 @@ class GbnfParser {
 
     GbnfNode char_class() {
         const bool negated = takes("^");
-        std::vector<GbnfNode::Range> ranges;
+        CodePoints ranges;
         while (!takes("]")) {
             if (sees("\n")) refuse("a class does not end");
             const uint32_t first = character();
@@ -283,7 +260,8 @@ class GbnfParser {
             }
             ranges.emplace_back(first, last);
         }
-        GbnfNode made{.kind = Kind::kClass, .ranges = normal(std::move(ranges), negated)};
+        CodePoints set = joined(std::move(ranges));
+        GbnfNode made{.kind = Kind::kClass, .ranges = negated ? others_than(set) : std::move(set)};
         if (made.ranges.empty()) refuse("a class of no characters");
         return made;
     }

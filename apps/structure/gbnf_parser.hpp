@@ -1,11 +1,12 @@
 // GBNF as it is written: rules of nodes.
 #pragma once
 
+#include "apps/structure/code_points.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tessera::structure {
@@ -13,11 +14,10 @@ namespace tessera::structure {
 struct GbnfNode {
     enum class Kind : uint8_t { kText, kClass, kReference, kToken, kSequence, kChoice, kRepetition };
     static constexpr uint32_t kUnbounded = UINT32_MAX;
-    using Range = std::pair<uint32_t, uint32_t>;  // of code points, both included
 
     Kind kind = Kind::kSequence;
     std::u32string text = {};          // kText
-    std::vector<Range> ranges = {};    // kClass, in rising order, disjoint
+    CodePoints ranges = {};            // kClass
     size_t rule = 0;                   // kReference
     std::string token = {};            // kToken: its text, "[NUMBER]" for a number
     std::vector<GbnfNode> parts = {};  // kSequence, kChoice; kRepetition: one

@@ -1,9 +1,17 @@
 #include "apps/structure/gbnf_terminals.hpp"
 
+#include "apps/structure/gbnf_places.hpp"
+
+#include <algorithm>
+#include <utility>
+
 namespace tessera::structure {
 namespace {
 
 using Kind = GbnfNode::Kind;
+
+// Of all that is done to find terminals: some tenths of a second at most.
+constexpr uint64_t kMostWork = 20'000'000;
 
 // Rules that a node refers to, each as often as it does. True: it has tokens.
 bool collect(const GbnfNode& node, std::vector<size_t>& rules) {
@@ -13,12 +21,38 @@ bool collect(const GbnfNode& node, std::vector<size_t>& rules) {
     return tokens;
 }
 
+// Whether the empty text is one of a node, as far as is known of rules.
+bool is_empty(const GbnfNode& node, const std::vector<bool>& rules) {
+    const auto part_is = [&](const GbnfNode& part) { return is_empty(part, rules); };
+    switch (node.kind) {
+        case Kind::kText:
+            return node.text.empty();
+        case Kind::kReference:
+            return rules[node.rule];
+        case Kind::kSequence:
+            return std::ranges::all_of(node.parts, part_is);
+        case Kind::kChoice:
+            return node.parts.empty() || std::ranges::any_of(node.parts, part_is);
+        case Kind::kRepetition:
+            return node.least == 0 || part_is(node.parts.front());
+        case Kind::kClass:
+        case Kind::kToken:
+            break;
+    }
+    return false;
+}
+
+struct Regular {
+    std::vector<bool> rules, empty;
+};
+
 // Rules that a regular expression could match: neither they nor what they refer to lead back, or have tokens.
-std::vector<bool> regular_rules(const Gbnf& grammar) {
+Regular regular_rules(const Gbnf& grammar) {
     const size_t count = grammar.rules.size();
     std::vector<std::vector<size_t>> referred_by(count);
     std::vector<size_t> left(count);  // references to rules that are not known to be regular
-    std::vector<bool> regular(count, false), tokens(count);
+    std::vector<bool> tokens(count);
+    Regular found{std::vector<bool>(count, false), std::vector<bool>(count, false)};
     std::vector<size_t> next;
     for (size_t i = 0; i < count; ++i) {
         std::vector<size_t> refers;
@@ -31,20 +65,72 @@ std::vector<bool> regular_rules(const Gbnf& grammar) {
     while (!next.empty()) {
         const size_t rule = next.back();
         next.pop_back();
-        regular[rule] = true;
+        found.rules[rule] = true;
+        found.empty[rule] = is_empty(grammar.rules[rule].node, found.empty);
         for (const size_t other : referred_by[rule]) {
             if (--left[other] == 0 && !tokens[other]) next.push_back(other);
         }
     }
-    return regular;
+    return found;
 }
 
 }  // namespace
 
-std::vector<bool> terminal_rules(const Gbnf& grammar) {
-    std::vector<bool> regular = regular_rules(grammar);
-    if (!regular[grammar.root]) regular.assign(regular.size(), false);
-    return regular;
+GbnfTerminals::GbnfTerminals(Gbnf parsed, GbnfLexer lexer)
+    : grammar_(std::move(parsed)), characters_(lexer == GbnfLexer::kCharacters) {
+    Regular regular = regular_rules(grammar_);
+    regular_ = std::move(regular.rules);
+    empty_ = std::move(regular.empty);
+    if (characters_ || regular_[grammar_.root]) return;
+    for (GbnfRule& rule : grammar_.rules) put_together(rule.node);
+    uint64_t work = kMostWork;
+    TerminalTable table(grammar_, work);
+    for (;;) {
+        GbnfPlaces places(*this, table, divided_);
+        work -= std::min(work, places.size());
+        const auto longer = places.too_long(work);
+        if (!longer) {
+            characters_ = true;
+            return;
+        }
+        if (longer->empty()) return;
+        for (const uint32_t terminal : *longer)
+            for (const GbnfNode* const node : places.nodes_of(terminal)) divided_.insert(node);
+    }
+}
+
+bool GbnfTerminals::is_regular(const GbnfNode& node) const {
+    if (node.kind == Kind::kReference) return regular_[node.rule];
+    if (node.kind == Kind::kToken) return false;
+    return std::ranges::all_of(node.parts, [&](const GbnfNode& part) { return is_regular(part); });
+}
+
+void GbnfTerminals::put_together(GbnfNode& node) const {
+    if (is_regular(node)) return;
+    for (GbnfNode& part : node.parts) put_together(part);
+    if (node.kind != Kind::kSequence) return;
+    std::vector<GbnfNode> parts;
+    for (size_t i = 0; i < node.parts.size();) {
+        GbnfNode together{.kind = Kind::kSequence};
+        for (; i < node.parts.size() && is_regular(node.parts[i]); ++i)
+            together.parts.push_back(std::move(node.parts[i]));
+        if (together.parts.size() == 1) {
+            parts.push_back(std::move(together.parts.front()));
+        } else if (!together.parts.empty()) {
+            parts.push_back(std::move(together));
+        }
+        if (i < node.parts.size()) parts.push_back(std::move(node.parts[i++]));
+    }
+    node.parts = std::move(parts);
+}
+
+bool GbnfTerminals::is_terminal(const GbnfNode& node) const {
+    if (node.kind == Kind::kClass || (node.kind == Kind::kText && node.text.size() == 1)) return true;
+    return !characters_ && !divided_.contains(&node) && is_regular(node);
+}
+
+bool GbnfTerminals::may_be_empty(const GbnfNode& terminal) const {
+    return is_empty(terminal, empty_);
 }
 
 }  // namespace tessera::structure
