@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 namespace tessera::session {
 namespace {
@@ -44,6 +46,21 @@ std::string content_of(const fs::path& file) {
     std::ifstream stream(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
 }
+
+// In which something happens when a file has been looked at, and before it is known what that means.
+class InterruptedStore final : public PageStore {
+  public:
+    using PageStore::PageStore;
+    std::function<void()> meanwhile;
+
+  protected:
+    Found read_file(const std::string& name, const PageRecord& expected, std::span<std::byte> out,
+                    std::string& why) override {
+        const Found found = PageStore::read_file(name, expected, out, why);
+        if (meanwhile) std::exchange(meanwhile, nullptr)();
+        return found;
+    }
+};
 
 class PageStoreTest : public testing::Test {
   protected:
@@ -358,6 +375,38 @@ TEST_F(PageStoreTest, AFileThatCannotBeReadIsRemovedWhenItsPageIsForgotten) {
     files.clear();
     ASSERT_TRUE(store->forget(path, files));
     store->remove(files);
+    EXPECT_FALSE(fs::exists(file));
+}
+
+// What was found of a file that has been removed since says nothing of the one in its place, which is found, and
+// removed, as others are.
+TEST_F(PageStoreTest, AFileThatIsWrittenAnewWhileTheOldOneIsReadStays) {
+    InterruptedStore store(folder(), kRoom, identity(), std::vector{kBytes, kWindowBytes}, notes_);
+    const PathId path = write_path(store, 1)[0];
+    const fs::path file = page_files().at(0);
+    const std::string whole = content_of(file);
+    const auto forget = [&] {
+        std::vector<std::string> files;
+        ASSERT_TRUE(store.forget(path, files));
+        store.remove(files);
+    };
+    CapturedLog log;
+    for (const bool damaged : {true, false}) {
+        fs::remove(file);
+        if (damaged) std::ofstream(file) << "damaged";
+        store.meanwhile = [&] {
+            forget();
+            write_path(store, 1);
+        };
+        EXPECT_FALSE(read(store, store.root(""), page_of(0), 0));
+        EXPECT_TRUE(store.has(path, 0));
+        EXPECT_EQ(content_of(file), whole);
+        EXPECT_TRUE(read(store, store.root(""), page_of(0), 0));
+    }
+    EXPECT_EQ(store.status().damaged_pages + store.status().failures, 0u);
+    EXPECT_EQ(store.status().pages, 1u);
+    EXPECT_EQ(log.text(), "");
+    forget();
     EXPECT_FALSE(fs::exists(file));
 }
 

@@ -314,20 +314,32 @@ void PageStore::add(const PathId& path, const PathId& parent, uint32_t group) {
     Entry& entry = at->second;
     if (fresh) {
         entry.parent = parent;
-        entry.groups.resize(page_bytes_.size());
+        entry.files.resize(page_bytes_.size());
         if (++children_[parent] == 1) {
             if (const auto before = entries_.find(parent); before != entries_.end())
                 leaves_.erase({before->second.used, parent});
         }
     }
-    if (const auto left = left_.find(path); left != left_.end())
-        left->second.erase(own_ + "/" + file_name(path, parent, group));  // in its place there is a page again
-    if (!entry.groups[group]) {
-        entry.groups[group] = true;
+    not_left(path, own_ + "/" + file_name(path, parent, group));  // in its place there is a page again
+    if (entry.files[group] == 0) {
         ++status_.pages;
         status_.bytes += file_bytes(group);
     }
+    entry.files[group] = ++files_;
     use(at);
+}
+
+// 0: there is none.
+uint64_t PageStore::file_of(const PathId& path, uint32_t group) const {
+    const auto at = entries_.find(path);
+    return at == entries_.end() ? 0 : at->second.files[group];
+}
+
+void PageStore::not_left(const PathId& path, const std::string& file) {
+    const auto left = left_.find(path);
+    if (left == left_.end()) return;
+    left->second.erase(file);
+    if (left->second.empty()) left_.erase(left);
 }
 
 void PageStore::use(Entries::iterator at) {
@@ -341,12 +353,12 @@ void PageStore::use(Entries::iterator at) {
 // Forgets that there is a file.
 void PageStore::drop(const PathId& path, uint32_t group) {
     const auto at = entries_.find(path);
-    if (at == entries_.end() || !at->second.groups[group]) return;
+    if (at == entries_.end() || at->second.files[group] == 0) return;
     Entry& entry = at->second;
-    entry.groups[group] = false;
+    entry.files[group] = 0;
     --status_.pages;
     status_.bytes -= file_bytes(group);
-    if (std::ranges::find(entry.groups, true) != entry.groups.end()) return;
+    if (std::ranges::any_of(entry.files, [](uint64_t file) { return file != 0; })) return;
     leaves_.erase({entry.used, path});
     const PathId parent = entry.parent;
     entries_.erase(at);
@@ -386,8 +398,8 @@ bool PageStore::make_room(uint64_t bytes, std::vector<std::string>& files, const
 
 void PageStore::drop_all(const PathId& path, std::vector<std::string>& files) {
     const Entry entry = entries_.at(path);
-    for (uint32_t group = 0; group < entry.groups.size(); ++group) {
-        if (!entry.groups[group]) continue;
+    for (uint32_t group = 0; group < entry.files.size(); ++group) {
+        if (entry.files[group] == 0) continue;
         files.push_back(own_ + "/" + file_name(path, entry.parent, group));
         drop(path, group);
     }
@@ -426,8 +438,7 @@ void PageStore::failed(std::string_view what) {
 
 bool PageStore::has(const PathId& path, uint32_t group) const {
     const std::scoped_lock lock(mutex_);
-    const auto at = entries_.find(path);
-    return at != entries_.end() && at->second.groups[group];
+    return file_of(path, group) != 0;
 }
 
 bool PageStore::waits() const {
@@ -492,27 +503,37 @@ bool PageStore::read(const PathId& parent, std::span<const int32_t> tokens, uint
     const PageRecord expected = record_of(identity_, parent, tokens, group, page_bytes(group));
     const PathId path = expected.path();
     if (out.size() != expected.bytes) fail(TSR_INTERNAL, "a page of {} bytes, not {}", expected.bytes, out.size());
-    if (!has(path, group)) return false;
-    const std::string name = file_name(path, parent, group);
+    uint64_t file;
+    {
+        const std::scoped_lock lock(mutex_);
+        file = file_of(path, group);
+    }
+    if (file == 0) return false;
+    const std::string name = file_name(path, parent, group), place = own_ + "/" + name;
     std::string why;
     const Found found = read_file(name, expected, out, why);
-    const bool stays =
-        found == Found::kFailed || (found == Found::kDamaged && unlinkat(folder_.get(), name.c_str(), 0) != 0);
-    const std::scoped_lock lock(mutex_);
-    if (found == Found::kWhole) {
-        ++status_.read_pages;
-        status_.read_bytes += kRecordBytes + out.size();
-        if (const auto at = entries_.find(path); at != entries_.end()) use(at);
-        return true;
+    {
+        const std::scoped_lock lock(mutex_);
+        if (found == Found::kWhole) {
+            ++status_.read_pages;
+            status_.read_bytes += kRecordBytes + out.size();
+            if (const auto at = entries_.find(path); at != entries_.end()) use(at);
+            return true;
+        }
+        // Forgotten meanwhile, and written anew perhaps: that file is another one.
+        if (file_of(path, group) != file) return false;
+        drop(path, group);
+        if (found != Found::kNone) left_[path].insert(place);
+        if (found == Found::kDamaged) ++status_.damaged_pages;
+        if (found == Found::kFailed) ++status_.failures;
     }
-    drop(path, group);
-    if (stays) left_[path].insert(own_ + "/" + name);
-    if (found == Found::kDamaged) {
-        log().warn("{}: dropped as damaged: {}", (path_ / name).string(), why);
-        ++status_.damaged_pages;
-    } else if (found == Found::kFailed) {
-        log().warn("{}: it could not be read: {}", (path_ / name).string(), why);
-        ++status_.failures;
+    if (found == Found::kFailed) log().warn("{}: it could not be read: {}", (path_ / name).string(), why);
+    if (found != Found::kDamaged) return false;
+    log().warn("{}: dropped as damaged: {}", (path_ / name).string(), why);
+    // Should one have been written in its place by now, that it has gone is found when it is read.
+    if (unlinkat(folder_.get(), name.c_str(), 0) == 0) {
+        const std::scoped_lock lock(mutex_);
+        not_left(path, place);
     }
     return false;
 }
@@ -561,8 +582,8 @@ void PageStore::keep_times(const std::function<bool()>& go_on) {
         const std::scoped_lock lock(mutex_);
         for (auto& [path, entry] : entries_) {
             if (!std::exchange(entry.touched, false)) continue;
-            for (uint32_t group = 0; group < entry.groups.size(); ++group)
-                if (entry.groups[group]) touched.emplace_back(entry.used, file_name(path, entry.parent, group));
+            for (uint32_t group = 0; group < entry.files.size(); ++group)
+                if (entry.files[group] != 0) touched.emplace_back(entry.used, file_name(path, entry.parent, group));
         }
     }
     std::ranges::sort(touched);

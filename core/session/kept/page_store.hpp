@@ -76,6 +76,12 @@ class PageStore {
 
     PageStoreStatus status() const;
 
+  protected:
+    enum class Found { kWhole, kDamaged, kNone, kFailed };
+    // Of the file of that name. `why`: what is wrong with it.
+    virtual Found read_file(const std::string& name, const PageRecord& expected, std::span<std::byte> out,
+                            std::string& why);
+
   private:
     // A descriptor of the process.
     class Handle {
@@ -94,9 +100,9 @@ class PageStore {
     };
     struct Entry {
         PathId parent{};
-        std::vector<bool> groups;  // that have a file
-        uint64_t used = 0;         // clock_
-        bool touched = false;      // since keep_times() or the start
+        std::vector<uint64_t> files;  // which one each group has, a number of its own; 0: none
+        uint64_t used = 0;            // clock_
+        bool touched = false;         // since keep_times() or the start
     };
     using Entries = std::map<PathId, Entry>;
     // A file of another identity, and when it was used.
@@ -115,9 +121,9 @@ class PageStore {
     void list_other(const std::string& name, const PageIdentity& identity, std::vector<std::string>& notes);
     uint64_t file_bytes(uint32_t group) const { return kRecordBytes + page_bytes_[group]; }
     void write_file(const std::string& name, std::span<const std::byte> head, std::span<const std::byte> bytes);
-    enum class Found { kWhole, kDamaged, kNone, kFailed };
-    Found read_file(const std::string& name, const PageRecord& expected, std::span<std::byte> out, std::string& why);
     // With mutex_ held.
+    uint64_t file_of(const PathId& path, uint32_t group) const;
+    void not_left(const PathId& path, const std::string& file);
     void add(const PathId& path, const PathId& parent, uint32_t group);
     void drop(const PathId& path, uint32_t group);
     void use(Entries::iterator at);
@@ -143,7 +149,7 @@ class PageStore {
     std::set<PathId> roots_;                        // that were asked for
     std::map<PathId, std::set<std::string>> left_;  // files of pages that are not there: none could be removed
     std::set<OtherFile> others_;
-    uint64_t clock_ = 0, parts_ = 0, other_bytes_ = 0;
+    uint64_t clock_ = 0, parts_ = 0, files_ = 0, other_bytes_ = 0;
     bool failing_ = false;
     std::chrono::steady_clock::time_point waits_until_;
     PageStoreStatus status_;
