@@ -48,6 +48,10 @@ Admission::~Admission() {
     }
 }
 
+void Admission::keep_in(std::shared_ptr<PageStore> pages) {
+    keeper_ = std::make_unique<PageKeeper>(engine_, tree_, std::move(pages));
+}
+
 void Admission::push(std::unique_ptr<Task> task) {
     const std::string client = task->request.client;
     const uint64_t cost = task->tokens.size() + std::min<uint64_t>(task->request.max_new_tokens, kAnswerCost);

@@ -45,6 +45,8 @@ class Admission {
     void erase_done();
     const PrefixTree& prefixes() const noexcept { return tree_; }
     PrefixTree& tree() noexcept { return tree_; }
+    // Where none are kept so far, while no step is under way.
+    void keep_in(std::shared_ptr<PageStore> pages);
     PageKeeper* keeper() noexcept { return keeper_.get(); }
     const PageKeeper* keeper() const noexcept { return keeper_.get(); }
 

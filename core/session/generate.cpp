@@ -29,7 +29,8 @@ Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, Generator
       cuts_(engine.plan(), chunk_rows_, options_.target_step_seconds > 0 ? 0 : options_.chunk_seconds),
       admission_(engine, tokenizer, counters_, timings_, options_.pages),
       slots_(engine, admission_.tree()),
-      drafting_(engine, options_.drafts) {
+      drafting_(engine, options_.drafts),
+      pages_later_(options_.pages_later) {
     if (tokenizer.size() > engine.info().vocabulary) {
         fail(TSR_CORRUPT_DATA, "the vocabulary has {} tokens, the model's output only {}", tokenizer.size(),
              engine.info().vocabulary);

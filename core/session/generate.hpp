@@ -84,12 +84,17 @@ class Generator {
     // When all requests have ended: writes the rest, as long as `go_on` says so. Returns how many pages are left.
     uint64_t keep_rest(const std::function<bool()>& go_on);
     std::optional<KeptStatus> kept() const;  // nothing: no pages are kept
+    // Where pages were to come later, after wait_for_steps(): what is cached and what will be is kept there. Null: they
+    // do not come.
+    void keep_in(std::shared_ptr<PageStore> pages);
 
     // Waits for all steps under way; if one fails its requests do.
     void wait_for_steps();
     // After wait_for_steps().
     Slots& slots() noexcept { return slots_; }
     PageKeeper* keeper() noexcept { return admission_.keeper(); }
+    // As of Slots::erase, with the files of pages.
+    Slots::Erased erase_slot(const std::string& space, uint32_t slot);
 
     size_t waiting() const noexcept { return admission_.waiting(); }
     size_t active() const noexcept { return admission_.active().size(); }
@@ -180,6 +185,7 @@ class Generator {
     std::deque<Begun> under_way_;                      // steps, the oldest first
     std::chrono::steady_clock::time_point accounted_;  // up to when steps under way have been counted as busy
     double kept_seconds_ = 0;                          // that copies of pages may take now
+    bool pages_later_;                                 // keep_in() is to come
     bool was_hidden_ = false;                          // the last step gave hidden states
     RequestId next_id_ = 1;
     std::optional<Error> last_error_;

@@ -3,6 +3,7 @@
 #include "core/session/task.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera::session {
 namespace {
@@ -36,6 +37,15 @@ uint64_t Generator::keep_rest(const std::function<bool()>& go_on) {
 std::optional<KeptStatus> Generator::kept() const {
     const PageKeeper* const keeper = admission_.keeper();
     return keeper ? std::optional(keeper->status()) : std::nullopt;
+}
+
+void Generator::keep_in(std::shared_ptr<PageStore> pages) {
+    if (pages) admission_.keep_in(std::move(pages));
+    pages_later_ = false;
+}
+
+Slots::Erased Generator::erase_slot(const std::string& space, uint32_t slot) {
+    return slots_.erase(space, slot, admission_.keeper(), pages_later_);
 }
 
 }  // namespace tessera::session

@@ -29,6 +29,8 @@ struct GeneratorOptions {
     bool contain_errors = false;
     // Where cached pages are kept; null: nowhere.
     std::shared_ptr<PageStore> pages;
+    // Where there are none yet: they come later, by Generator::keep_in().
+    bool pages_later = false;
     // Texts of requests are remembered by their slots.
     bool slots = false;
     // Called before a step with its requests and those of other steps under way, and with none after it.

@@ -51,6 +51,23 @@ PrefixTree::Node* PrefixTree::child(const Node& node, std::span<const Token> tok
     return found == node.children_.end() ? nullptr : found->second.get();
 }
 
+void PrefixTree::watch(Watcher* watcher) {
+    std::vector<Node*> nodes;
+    if (watcher) {
+        for (const auto& [space, root] : roots_) nodes.push_back(root.get());
+    }
+    while (!nodes.empty()) {
+        Node& node = *nodes.back();
+        nodes.pop_back();
+        if (!node.is_root()) watcher->added(node, 0);
+        for (GroupIndex group = 1; group <= node.windows_.size(); ++group) {
+            if (node.has_window(group)) watcher->added(node, group);
+        }
+        for (const auto& [tokens, child] : node.children_) nodes.push_back(child.get());
+    }
+    watcher_ = watcher;
+}
+
 PrefixTree::Match PrefixTree::find(const std::string& space, std::span<const Token> tokens) {
     Node& root = this->root(space);
     Match match;

@@ -82,8 +82,9 @@ class PrefixTree {
     // The child of a node that has exactly these tokens; nullptr: there is none.
     static Node* child(const Node& node, std::span<const Token> tokens);
     Node& root(const std::string& space);
-    // One at most; it outlives the tree, or is taken away by nullptr.
-    void watch(Watcher* watcher) noexcept { watcher_ = watcher; }
+    // One at most; it outlives the tree, or is taken away by nullptr. It is told of all that is there, of a node after
+    // the one that it follows.
+    void watch(Watcher* watcher);
 
     // Forgets the leaf that was used longest ago. False: all nodes are pinned.
     bool evict_one();

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <utility>
 
 namespace tessera::session {
 namespace {
@@ -253,6 +254,41 @@ TEST(PrefixTree, WindowPagesUsedLongestAgoGoFirst) {
     EXPECT_TRUE(tree.evict_window(1));
     EXPECT_EQ(reusable(cache, tree, a), 120u);
     EXPECT_LT(reusable(cache, tree, b), 120u);
+}
+
+// Which nodes have pages of which groups, as it has been told.
+class ToldPages final : public PrefixTree::Watcher {
+  public:
+    void added(PrefixTree::Node& node, GroupIndex group) override {
+        EXPECT_TRUE(pages_.emplace(&node, group).second);
+        EXPECT_TRUE(pages_.contains({&node, 0}));
+        EXPECT_TRUE(node.parent()->is_root() || pages_.contains({node.parent(), 0})) << "what it follows comes first";
+    }
+    void dropped(PrefixTree::Node& node, GroupIndex group) noexcept override { pages_.erase({&node, group}); }
+    const auto& pages() const { return pages_; }
+
+  private:
+    std::set<std::pair<const PrefixTree::Node*, GroupIndex>> pages_;
+};
+
+TEST(PrefixTree, WhoBeginsToWatchIsToldOfWhatIsThere) {
+    PagedCache cache({{{}, 100}, {{kWindow}, 12}});
+    PrefixTree tree(cache);
+    ToldPages from_the_start, later;
+    tree.watch(&from_the_start);
+    const Tokens a = tokens_from(0, 300);
+    Tokens b = a;
+    b[200] = 7777;
+    store(cache, tree, a);
+    store(cache, tree, b);
+    store(cache, tree, a, "another space");
+    ASSERT_EQ(from_the_start.pages().size(), tree.size() + 12 - cache.free_pages(1));
+    tree.watch(&later);
+    EXPECT_EQ(later.pages(), from_the_start.pages());
+    ASSERT_TRUE(tree.evict_window(1));
+    ASSERT_TRUE(tree.evict_one());
+    EXPECT_LT(later.pages().size(), from_the_start.pages().size());
+    tree.watch(nullptr);
 }
 
 TEST(PrefixTree, ADeepTreeIsDestroyedWithoutRecursion) {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -230,6 +231,56 @@ TEST_F(ServiceKeptTest, FilesThatStayAreToldByEveryErase) {
     EXPECT_NO_THROW(erased.files[0].get());
     EXPECT_FALSE(std::filesystem::exists(files.back()));
     EXPECT_THAT(erase().files, IsEmpty());
+}
+
+// What is cached by then is kept, what was kept before is found, and an erase of that time is made up for.
+TEST_F(ServiceKeptTest, PagesMayComeLater) {
+    const std::string erased = "Red. " + prompt_, other = "Blue. " + prompt_;
+    Generator generator(engine(), *tokenizer_, {.pages_later = true, .slots = true});
+    const auto answer = [&](const std::string& prompt, uint32_t slot) {
+        Result result;
+        Request made = request(prompt, result);
+        made.slot = slot;
+        generator.add(std::move(made));
+        generator.run();
+        return result;
+    };
+    answer(erased, 0);
+    EXPECT_FALSE(generator.kept());
+    EXPECT_EQ(generator.keep_rest([] { return true; }), 0u);
+    Slots::Erased left = generator.erase_slot("", 0);
+    ASSERT_EQ(left.files.size(), 1u);
+    EXPECT_THROW(left.files[0].get(), Error);
+    const Result cached = answer(other, 1);
+    const auto store = open();
+    const uint64_t before = store->status().pages;
+    generator.keep_in(store);
+    left = generator.erase_slot("", 0);
+    ASSERT_EQ(left.files.size(), 1u);
+    EXPECT_NO_THROW(left.files[0].get());
+    const Result own = answer(prompt_, 2);
+    expect_same(own);
+    EXPECT_EQ(own.answer.reused_tokens, (own.answer.prompt_tokens - 1) / 64 * 64);
+    ASSERT_EQ(generator.keep_rest([] { return true; }), 0u);
+    const size_t pages = (cached.answer.tokens.size() - 1) / 64;
+    EXPECT_EQ(store->status().written_pages, pages);
+    EXPECT_EQ(store->status().pages, before + store->status().written_pages);
+    PathId path = store->root("");
+    for (size_t page = 0; page < pages; ++page) {
+        path = path_after(path, std::span(cached.answer.tokens).subspan(page * 64, 64));
+        EXPECT_TRUE(store->has(path, 0)) << page;
+    }
+}
+
+// Where they do not, there is nothing that an erase could leave.
+TEST_F(ServiceKeptTest, PagesMayNotComeAtAll) {
+    Generator generator(engine(), *tokenizer_, {.pages_later = true, .slots = true});
+    Result own;
+    generator.add(request(prompt_, own));
+    generator.run();
+    generator.keep_in(nullptr);
+    EXPECT_FALSE(generator.kept());
+    EXPECT_THAT(generator.erase_slot("", 0).files, IsEmpty());
 }
 
 TEST_F(ServiceKeptTest, WhoWaitsForItCanBeCancelled) {

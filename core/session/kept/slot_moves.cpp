@@ -85,8 +85,7 @@ MovedSlot restore_slot(Service& service, const PageIdentity& identity, std::span
 
 uint32_t erase_slot(Service& service, const std::string& space, uint32_t slot) {
     Slots::Erased erased;
-    service.between_steps(
-        [&](Generator& generator) { erased = generator.slots().erase(space, slot, generator.keeper()); });
+    service.between_steps([&](Generator& generator) { erased = generator.erase_slot(space, slot); });
     const auto until = std::chrono::steady_clock::now() + kRemoving;
     for (const std::shared_future<void>& files : erased.files) {
         if (files.wait_until(until) != std::future_status::ready)

@@ -25,6 +25,13 @@ Removal removal_of(const std::shared_future<void>& files) {
     }
 }
 
+// Of files that cannot be looked for.
+std::shared_future<void> left_alone() {
+    std::promise<void> promise;
+    promise.set_exception(std::make_exception_ptr(Error(TSR_IO_ERROR, "the folder of pages has not answered")));
+    return promise.get_future().share();
+}
+
 }  // namespace
 
 void Slots::remember(const std::string& space, uint32_t slot, std::span<const Token> tokens) {
@@ -130,7 +137,7 @@ void Slots::give_up(Restored& restored) {
     restored.pages.clear();
 }
 
-Slots::Erased Slots::erase(const std::string& space, uint32_t slot, PageKeeper* keeper) {
+Slots::Erased Slots::erase(const std::string& space, uint32_t slot, PageKeeper* keeper, bool unknown) {
     const std::vector<Token> text = std::exchange(texts_[{space, slot}], {});
     std::vector<PrefixTree::Node*> path;
     for (PrefixTree::Node* at = &tree_.root(space); at;) {
@@ -146,11 +153,15 @@ Slots::Erased Slots::erase(const std::string& space, uint32_t slot, PageKeeper* 
     }
     // A page that others follow, or that a request uses, and all before it stay.
     while (!path.empty() && tree_.evict(*path.back())) path.pop_back();
-    return keeper ? erase_files({space, slot}, text, *keeper) : Erased{static_cast<uint32_t>(text.size()), {}};
+    if (keeper || unknown) return erase_files({space, slot}, text, keeper);
+    return {static_cast<uint32_t>(text.size()), {}};
 }
 
 // What was asked for and did not succeed is tried again, so that no later erase answers as if nothing were left.
-Slots::Erased Slots::erase_files(const Slot& slot, const std::vector<Token>& text, PageKeeper& keeper) {
+Slots::Erased Slots::erase_files(const Slot& slot, const std::vector<Token>& text, PageKeeper* keeper) {
+    const auto forget = [&](const std::vector<Token>& of) {
+        return keeper ? keeper->forget(slot.first, of) : left_alone();
+    };
     // Nothing is held of what has been removed, whoever's it was.
     for (auto& [other, all] : left_)
         std::erase_if(all, [](const Left& one) { return removal_of(one.files) == Removal::kDone; });
@@ -159,9 +170,9 @@ Slots::Erased Slots::erase_files(const Slot& slot, const std::vector<Token>& tex
     if (text.empty() && !left_.contains(slot)) return erased;
     std::vector<Left>& left = left_[slot];
     for (Left& one : left) {
-        if (removal_of(one.files) == Removal::kFailed) one.files = keeper.forget(slot.first, one.text);
+        if (removal_of(one.files) == Removal::kFailed) one.files = forget(one.text);
     }
-    if (!text.empty()) left.push_back({text, keeper.forget(slot.first, text)});
+    if (!text.empty()) left.push_back({text, forget(text)});
     for (const Left& one : left) erased.files.push_back(one.files);
     if (left.size() > kMostLeft) {
         const auto done =

@@ -58,12 +58,12 @@ class Slots {
 
     // Forgets what of the slot's text nobody else uses, in files, too (`keeper` may be null), and of texts of the slot
     // that were erased before and of which files are left. Returns how many tokens the text had, and what
-    // PageKeeper::forget does for each.
+    // PageKeeper::forget does for each. `unknown`: there may be files that no keeper knows of yet, which so are left.
     struct Erased {
         uint32_t tokens = 0;
         std::vector<std::shared_future<void>> files;
     };
-    Erased erase(const std::string& space, uint32_t slot, PageKeeper* keeper);
+    Erased erase(const std::string& space, uint32_t slot, PageKeeper* keeper, bool unknown = false);
 
   private:
     using Slot = std::pair<std::string, uint32_t>;  // of a space
@@ -74,7 +74,7 @@ class Slots {
     };
 
     PageId take(GroupIndex group);
-    Erased erase_files(const Slot& slot, const std::vector<Token>& text, PageKeeper& keeper);
+    Erased erase_files(const Slot& slot, const std::vector<Token>& text, PageKeeper* keeper);
 
     Engine& engine_;
     PrefixTree& tree_;
