@@ -2,13 +2,13 @@
 
 #include "apps/server/core_digest.hpp"
 #include "apps/server/end_in_time.hpp"
+#include "apps/server/kept_folder.hpp"
 #include "apps/server/model_host.hpp"
 #include "apps/server/server.hpp"
 #include "apps/server/service_manager.hpp"
 #include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
-#include "core/base/text.hpp"
 #include "core/session/kept/slot_file.hpp"
 #include "core/setup/draft_model.hpp"
 #include "core/setup/drafts.hpp"
@@ -39,32 +39,12 @@ std::optional<session::Pooling> pooling_of(const ServerSettings& settings, const
     return *type == 1 ? std::optional(session::Pooling::kMean) : std::nullopt;
 }
 
-// Null: no pages are kept. A folder that cannot be used costs what it would have kept, and no more.
-std::shared_ptr<session::PageStore> open_store(const ServerSettings& settings, const ServedModel& model,
-                                               const LineSink& say) {
-    if (!settings.cache_dir) return nullptr;
-    try {
-        std::vector<std::string> notes;
-        auto store = std::make_shared<session::PageStore>(*settings.cache_dir, settings.cache_dir_bytes, model.pages,
-                                                          model.engine->page_bytes(), notes);
-        for (const std::string& note : notes) say(note);
-        const session::PageStoreStatus status = store->status();
-        say(fmt::format("pages of the cache are kept in {}, at most {}: {} of earlier runs ({})",
-                        settings.cache_dir->string(), size_text(settings.cache_dir_bytes), status.pages,
-                        size_text(status.bytes)));
-        return store;
-    } catch (const Error& error) {
-        log().warn("no pages of the cache are kept: {}", error.what());
-        return nullptr;
-    }
-}
-
 // For all but pages at the end; systemd is asked for both.
 constexpr std::chrono::seconds kExtraTime(10);
 
 // Throws Error(TSR_CANCELLED) soon after `stopping` has become true.
 std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model, Machine& machine, ModelHost& host,
-                                  const std::atomic<bool>& stopping, const LineSink& say) {
+                                  KeptFolder& folder, const std::atomic<bool>& stopping, const LineSink& say) {
     auto served = std::make_shared<ServedModel>();
     served->name = model_name(options.server, model);
     served->path = model.path.string();
@@ -114,7 +94,8 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     if (options.server.cache_dir || options.server.slot_folder)
         served->pages = session::identity_of(*served->engine, machine.registry, options.model.engine.experts,
                                              fmt::format("{} {}", TSR_VERSION, core_digest()));
-    service.generator.pages = open_store(options.server, *served, say);
+    service.generator.pages = folder.open(options.server, served->pages, served->engine->page_bytes(), stopping);
+    service.generator.pages_later = folder.comes_later();
     service.generator.slots = options.server.slot_folder.has_value();
     service.waiting_requests = options.server.waiting_requests;
     service.waiting_tokens = options.server.waiting_tokens;
@@ -161,8 +142,9 @@ void serve(const ServeOptions& options, OpenedModel model, Machine& machine, con
     };
     // The engine's threads follow the thread that loads it, so the same thread takes the steps.
     std::thread engine([&] {
+        KeptFolder folder(say);
         try {
-            served = load(options, std::move(model), machine, host, stopping, say);
+            served = load(options, std::move(model), machine, host, folder, stopping, say);
             host.ready(served);
             say(fmt::format("ready after {:.1f} s: model {}, {} requests at once, context {} tokens, of one request {}",
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), name,
@@ -170,6 +152,7 @@ void serve(const ServeOptions& options, OpenedModel model, Machine& machine, con
             notify_service_manager("READY=1");
             // A signal that came at the end of loading has found no service to stop.
             if (stopping) served->service->stop();
+            folder.give_later(*served->service);
             served->service->run();
             keep_rest(options.server, *served->service, server, say);
             if (options.model.common.verbose) {

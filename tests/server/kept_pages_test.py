@@ -197,6 +197,50 @@ class KeptPages(unittest.TestCase):
             self.assertLess(time.monotonic() - begin, 15)
             server.wait_for_line("still being read: the disk does not answer")
 
+    @unittest.skipUnless("TSR_SLOW_DISK_LIBRARY" in os.environ, "without the library that holds up reads")
+    def test_a_disk_that_hangs_at_the_start(self):
+        """The model is served without it, and with its pages when it answers; a signal ends all of it as ever."""
+        with self.server() as server:
+            whole, _ = ask(server)
+            ask(server, key="two")
+        gate = f"{self.folder}/gate"
+        environment = {"LD_PRELOAD": os.environ["TSR_SLOW_DISK_LIBRARY"], "TSR_SLOW_DISK": self.pages, "TSR_SLOW_DISK_GATE": gate}
+
+        def hanging(**options):
+            with open(gate, "w"):
+                pass
+            return RunningServer("--cache-dir", self.pages, "--api-key", "one,two", environment=environment, **options)
+
+        def metrics(server):
+            return server.request("GET", "/metrics", headers={"Authorization": "Bearer one"})[1]
+
+        def expect_end(server):
+            begin = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(server.process.wait(60), 0)
+            self.assertLess(time.monotonic() - begin, 15)
+            server.wait_for_line("^stopped")
+
+        with hanging() as server:
+            self.assertLess(float(re.search(r"^ready after (\S+) s", "".join(server.lines), re.M).group(1)), 30)
+            server.wait_for_line(f"the folder {self.pages} has not answered in 3 s: no pages of the cache are read or kept until it has")
+            self.assertEqual(ask(server), (whole, 0))
+            self.assertNotIn(b"tessera_kept_pages", metrics(server))
+            os.remove(gate)
+            server.wait_for_line("pages of the cache are kept in .*: [1-9][0-9]* of earlier runs")
+            running_server.wait_for(lambda: b"tessera_kept_pages" in metrics(server), "its pages are not used")
+            answer, cached = ask(server, key="two")
+            self.assertEqual(answer, whole)
+            self.assertGreater(cached, 500)
+            self.assertEqual(self.metric(server, "read_pages_total"), cached // 64)
+        with hanging() as server:
+            ask(server)
+            expect_end(server)
+        # While it is waited for.
+        with hanging(wait=False) as server:
+            time.sleep(1)
+            expect_end(server)
+
     def test_a_folder_that_cannot_be_used(self):
         """No answer depends on it, and the reason is said."""
         with open(self.pages, "w") as file:
