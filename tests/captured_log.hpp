@@ -3,34 +3,46 @@
 
 #include "core/base/log.hpp"
 
-#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/sinks/base_sink.h>
 
 #include <memory>
-#include <sstream>
+#include <mutex>
 #include <string>
 #include <vector>
 
 namespace tessera {
 
+// It outlives threads that may log; they go on with what they do while it is asked.
 class CapturedLog {
   public:
-    CapturedLog() : sink_(std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)) {
-        before_ = log().sinks();
-        log().sinks() = {sink_};
-    }
+    CapturedLog() : before_(log().sinks()) { log().sinks() = {sink_}; }
     ~CapturedLog() { log().sinks() = before_; }
     CapturedLog(const CapturedLog&) = delete;
     CapturedLog& operator=(const CapturedLog&) = delete;
 
-    std::string text() {
-        log().flush();
-        return text_.str();
-    }
+    std::string text() const { return sink_->text(); }
 
   private:
-    std::ostringstream text_;
-    std::shared_ptr<spdlog::sinks::sink> sink_;
-    std::vector<spdlog::sink_ptr> before_;
+    class Sink final : public spdlog::sinks::base_sink<std::mutex> {
+      public:
+        std::string text() {
+            const std::scoped_lock lock(mutex_);
+            return text_;
+        }
+
+      private:
+        void sink_it_(const spdlog::details::log_msg& message) override {
+            spdlog::memory_buf_t line;
+            formatter_->format(message, line);
+            text_.append(line.data(), line.size());
+        }
+        void flush_() override {}
+
+        std::string text_;
+    };
+
+    const std::shared_ptr<Sink> sink_ = std::make_shared<Sink>();
+    const std::vector<spdlog::sink_ptr> before_;
 };
 
 }  // namespace tessera

@@ -121,11 +121,10 @@ TEST_F(ServiceKeptTest, WhatItDoesNotGiveInTimeIsComputed) {
     }
     const uint64_t given_up = generator.kept()->given_up;
     EXPECT_GE(given_up, 2u);
-    const auto start = Clock::now();
+    // Whoever had waited would have given up.
     Result next;
     generator.add(request(prompt_, next));
     generator.run();
-    EXPECT_LT(Clock::now() - start, std::chrono::seconds(1)) << "it waited";
     expect_same(next);
     EXPECT_EQ(generator.kept()->given_up, given_up);
     forget_cached(generator);
@@ -172,9 +171,9 @@ TEST_F(ServiceKeptTest, WhoComesBehindACancelledOneFindsOut) {
 // Beyond so many texts the oldest is not tried again, which is said; all of them are told once more.
 TEST_F(ServiceKeptTest, TooManyTextsWhoseFilesStayAreSaid) {
     const auto store = open();
+    CapturedLog log;
     Generator generator(engine(), *tokenizer_, {.pages = store, .slots = true});
     std::vector<std::byte> bytes(store->page_bytes(0));
-    CapturedLog log;
     const auto erase = [&] {
         const Slots::Erased erased = generator.slots().erase("", 0, generator.keeper());
         for (const auto& files : erased.files) EXPECT_THROW(files.get(), Error);
@@ -199,6 +198,7 @@ TEST_F(ServiceKeptTest, TooManyTextsWhoseFilesStayAreSaid) {
 
 // What an erase could not remove the next one tries again, and tells again.
 TEST_F(ServiceKeptTest, FilesThatStayAreToldByEveryErase) {
+    CapturedLog log;
     Generator generator(engine(), *tokenizer_, {.pages = open(), .slots = true});
     Result own;
     generator.add(request(prompt_, own));
@@ -213,7 +213,6 @@ TEST_F(ServiceKeptTest, FilesThatStayAreToldByEveryErase) {
         std::filesystem::remove(file);
         std::filesystem::create_directory(file);
     }
-    CapturedLog log;
     const auto erase = [&] { return generator.slots().erase("", 0, generator.keeper()); };
     Slots::Erased erased = erase();
     EXPECT_EQ(erased.tokens, own.answer.tokens.size());
