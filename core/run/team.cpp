@@ -171,9 +171,11 @@ void Team::run_region(uint32_t wanted, bool calls, Entry entry, void* context) {
     region_ = calls ? region.get() : nullptr;
     region->workers.store(first, std::memory_order_release);
     entry(context, 0, first);
-    // It has made the last call or has left, after which nobody is admitted.
+    // Nobody is admitted from here on: this worker has left, or all end with the call that it ended with. Those that
+    // were admitted to what would have followed may not know yet, and must before they find the region closed.
+    const uint32_t workers = this->workers();
+    wait_until([&] { return region->workers.load(std::memory_order_acquire) == workers; });
     region->entered.fetch_or(Region::kClosed, std::memory_order_acq_rel);
-    const uint32_t workers = region->workers.load(std::memory_order_acquire);
     wait_until([&] { return region->finished.load(std::memory_order_acquire) == workers - 1; });
     region_seconds_ += seconds_since(start) * workers;
 }
