@@ -14,7 +14,7 @@ Rows (default: all):
     fair       95th percentile of the time to the first token of a light client beside a flood from another key
     memory     anonymous memory and swap after --requests requests of which 30 % are given up
     start      until the server listens; first token of the model, against `tessera run`
-    forms      sum of tokens/s at each number of clients, free, held to JSON schemas, and to a grammar (--grammar FILE: to that one)
+    forms      sum of tokens/s of sampled answers at each number of clients, free, held to JSON schemas, and to a grammar (--grammar FILE: to that one)
     drafts     the same of one text that is to be repeated, with each of --drafts and without drafts
 
 Results are printed as a line of JSON for each row. Both servers run on this machine, one at a time; the clients take some of its time.
@@ -123,8 +123,10 @@ class Figures:
 
     async def forms(self):
         forms = FORMS if not self.o.grammar else FORMS | {"grammar": {"grammar": self.o.grammar.read_text()}}
-        # Where a text of the form ends, so does the answer.
-        forms = {name: {**form, "ignore_eos": not form} for name, form in forms.items()}
+        # Sampled, as random weights' likeliest tokens soon repeat one, and rows of one token share experts. Where a text of the form ends, so does the
+        # answer.
+        sampled = {"temperature": 1, "top_k": 40, "top_p": 1, "min_p": 0}
+        forms = {name: {**sampled, **form, "ignore_eos": not form} for name, form in forms.items()}
         result = {}
         for count in self.o.clients:
             for side, make in self.sides("-c", count * (64 + self.o.answer + 64), "-np", count):
