@@ -29,7 +29,17 @@ CodePoints others_than(const CodePoints& set) {
     return others;
 }
 
-CodePoints first_bytes(const CodePoints& set) {
+CodePoints without_surrogates(const CodePoints& set) {
+    constexpr uint32_t kFirst = 0xd800, kLast = 0xdfff;
+    CodePoints rest;
+    for (const auto& [first, last] : set) {
+        if (first < kFirst) rest.emplace_back(first, std::min(last, kFirst - 1));
+        if (last > kLast) rest.emplace_back(std::max(first, kLast + 1), last);
+    }
+    return rest;
+}
+
+Bytes first_bytes(const CodePoints& set) {
     // Code points of as many bytes, and the first of these: a mark and the highest bits.
     struct Length {
         uint32_t first, last, mark;
@@ -37,14 +47,16 @@ CodePoints first_bytes(const CodePoints& set) {
     };
     constexpr Length kLengths[] = {
         {0, 0x7f, 0, 0}, {0x80, 0x7ff, 0xc0, 6}, {0x800, 0xffff, 0xe0, 12}, {0x10000, kLastCodePoint, 0xf0, 18}};
-    CodePoints bytes;
+    Bytes bytes;
     for (const auto& [first, last] : set) {
         for (const Length& length : kLengths) {
             const uint32_t from = std::max(first, length.first), to = std::min(last, length.last);
-            if (from <= to) bytes.emplace_back(length.mark | from >> length.shift, length.mark | to >> length.shift);
+            if (from > to) continue;
+            for (uint32_t bits = from >> length.shift; bits <= to >> length.shift; ++bits)
+                bytes.set(length.mark | bits);
         }
     }
-    return joined(std::move(bytes));
+    return bytes;
 }
 
 bool meet(const CodePoints& a, const CodePoints& b) noexcept {

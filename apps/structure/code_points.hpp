@@ -1,6 +1,7 @@
 // Sets of code points.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -16,8 +17,11 @@ using CodePoints = std::vector<std::pair<uint32_t, uint32_t>>;
 CodePoints joined(CodePoints ranges);
 // All others.
 CodePoints others_than(const CodePoints& set);
-// The bytes that they begin with in UTF-8, as a set of numbers.
-CodePoints first_bytes(const CodePoints& set);
+// But those of no character, the halves of pairs in UTF-16.
+CodePoints without_surrogates(const CodePoints& set);
+using Bytes = std::bitset<256>;
+// Those that they begin with in UTF-8.
+Bytes first_bytes(const CodePoints& set);
 // Whether they have one in common.
 bool meet(const CodePoints& a, const CodePoints& b) noexcept;
 

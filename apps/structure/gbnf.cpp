@@ -5,7 +5,6 @@
 #include "apps/structure/gbnf_terminals.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/text/utf8.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -28,12 +27,13 @@ class LarkWriter {
     std::string run() {
         for (const GbnfRule& rule : grammar().rules) check_tokens(rule.node);
         // The root is a rule in any case, as it is what others begin with.
-        const bool whole = terminals_.is_terminal({.kind = Kind::kReference, .rule = grammar().root});
-        std::string out = fmt::format("{}: {}\n", root_name_, name_of(grammar().root, whole));
+        std::string out = fmt::format("{}: {}\n", root_name_, name_of(grammar().root, terminals_.is_one_terminal()));
         while (!left_.empty()) {
             const auto [rule, terminal] = left_.back();
             left_.pop_back();
-            out += fmt::format("{}{}: {}\n", terminal ? "G" : "g", rule, written(grammar().rules[rule].node, terminal));
+            out += fmt::format("{}{}: ", terminal ? "G" : "g", rule);
+            write(grammar().rules[rule].node, terminal, out);
+            out += "\n";
         }
         for (const auto& [text, number] : named_) out += fmt::format("T{}: {}\n", number, text);
         return out;
@@ -53,8 +53,7 @@ class LarkWriter {
     static std::string class_of(const CodePoints& ranges) {
         std::string out = "/[";
         for (const auto& [first, last] : ranges) {
-            // No text has half a character.
-            out += code_point(first == 0xd800 ? 0xe000 : first);
+            out += code_point(first);
             if (last != first) out += "-" + code_point(last);
         }
         return out + "]/";
@@ -74,13 +73,14 @@ class LarkWriter {
     }
 
     // What stands in a rule for a terminal.
-    std::string terminal_of(const GbnfNode& node) {
-        if (node.kind == Kind::kClass || node.kind == Kind::kText) return written(node, true);
-        std::string text = written(node, true);
+    void write_terminal(const GbnfNode& node, std::string& out) {
+        if (node.kind == Kind::kClass || node.kind == Kind::kText) return write(node, true, out);
+        std::string text;
+        write(node, true, text);
         const bool may_be_empty = terminals_.may_be_empty(node);
         if (may_be_empty) text = fmt::format("({}) & /(?s:.+)/", text);
         const auto number = named_.try_emplace(std::move(text), named_.size()).first->second;
-        return may_be_empty ? fmt::format("T{}?", number) : fmt::format("T{}", number);
+        out += fmt::format("T{}{}", number, may_be_empty ? "?" : "");
     }
 
     std::string token_of(const std::string& name) const {
@@ -105,38 +105,47 @@ class LarkWriter {
     }
 
     // `terminal`: within one.
-    std::string written(const GbnfNode& node, bool terminal) {
-        if (!terminal && terminals_.is_terminal(node)) return terminal_of(node);
+    void write(const GbnfNode& node, bool terminal, std::string& out) {
+        if (!terminal && terminals_.is_terminal(node)) return write_terminal(node, out);
         switch (node.kind) {
             case Kind::kText:
-                return text_of(node.text, terminal);
+                out += text_of(node.text, terminal);
+                return;
             case Kind::kClass:
-                return class_of(node.ranges);
+                out += class_of(node.ranges);
+                return;
             case Kind::kReference:
-                return name_of(node.rule, terminal);
+                out += name_of(node.rule, terminal);
+                return;
             case Kind::kToken:
-                return token_of(node.token);
-            case Kind::kSequence: {
-                if (node.parts.empty()) return "\"\"";
-                std::string out;
-                for (const GbnfNode& part : node.parts) out += (out.empty() ? "" : " ") + written(part, terminal);
-                return "(" + out + ")";
-            }
-            case Kind::kChoice: {
-                std::string out;
-                for (const GbnfNode& part : node.parts) out += (out.empty() ? "" : " | ") + written(part, terminal);
-                return "(" + out + ")";
-            }
+                out += token_of(node.token);
+                return;
+            case Kind::kSequence:
+                return write_parts(node, " ", terminal, out);
+            case Kind::kChoice:
+                return write_parts(node, " | ", terminal, out);
             case Kind::kRepetition:
                 break;
         }
-        const std::string inner = "(" + written(node.parts.front(), terminal) + ")";
-        if (node.most == GbnfNode::kUnbounded)
-            return node.least == 0   ? inner + "*"
-                   : node.least == 1 ? inner + "+"
-                                     : fmt::format("{}{{{},}}", inner, node.least);
-        if (node.least == 0 && node.most == 1) return inner + "?";
-        return fmt::format("{}{{{},{}}}", inner, node.least, node.most);
+        write_parts(node, "", terminal, out);
+        if (node.most == GbnfNode::kUnbounded) {
+            out += node.least == 0 ? "*" : node.least == 1 ? "+" : fmt::format("{{{},}}", node.least);
+        } else {
+            out += node.least == 0 && node.most == 1 ? "?" : fmt::format("{{{},{}}}", node.least, node.most);
+        }
+    }
+
+    void write_parts(const GbnfNode& node, std::string_view between, bool terminal, std::string& out) {
+        if (node.parts.empty()) {
+            out += "\"\"";
+            return;
+        }
+        out += "(";
+        for (const GbnfNode& part : node.parts) {
+            if (&part != &node.parts.front()) out += between;
+            write(part, terminal, out);
+        }
+        out += ")";
     }
 
     const GbnfTerminals terminals_;

@@ -8,11 +8,18 @@ namespace {
 
 using Kind = GbnfNode::Kind;
 
-constexpr size_t kMostStates = 1000, kMostSteps = 20'000, kMostNested = 300;
+constexpr size_t kMostStates = 1000, kMostSteps = 20'000, kMostRanges = 20'000, kMostNested = 300;
+constexpr uint64_t kWorkOfState = 50, kWorkOfRange = 4;  // which stay, with their memory
+
+bool take(uint64_t& work, uint64_t some) noexcept {
+    const bool suffices = some <= work;
+    work = suffices ? work - some : 0;
+    return suffices;
+}
 
 class Builder {
   public:
-    explicit Builder(const Gbnf& grammar) : grammar_(grammar) {}
+    Builder(const Gbnf& grammar, uint64_t& work) : grammar_(grammar), work_(work) {}
 
     std::optional<GbnfAutomaton> run(const GbnfNode& node) {
         const uint32_t start = add({});
@@ -32,9 +39,11 @@ class Builder {
         bool empty = true;
     };
 
-    uint32_t add(CodePoints reads) {
-        if (made_.reads.size() >= kMostStates) too_large_ = true;
-        made_.reads.push_back(std::move(reads));
+    uint32_t add(const CodePoints& reads) {
+        ranges_ += reads.size();
+        if (made_.reads.size() >= kMostStates || ranges_ > kMostRanges) too_large_ = true;
+        if (!take(work_, kWorkOfState + kWorkOfRange * reads.size())) too_large_ = true;
+        made_.reads.push_back(too_large_ ? CodePoints() : reads);
         made_.next.emplace_back();
         made_.ends.push_back(false);
         return static_cast<uint32_t>(made_.reads.size() - 1);
@@ -42,7 +51,7 @@ class Builder {
 
     void connect(const std::vector<uint32_t>& from, const std::vector<uint32_t>& to) {
         steps_ += from.size() * to.size();
-        if (steps_ > kMostSteps) too_large_ = true;
+        if (steps_ > kMostSteps || !take(work_, from.size() * to.size())) too_large_ = true;
         if (too_large_) return;
         for (const uint32_t state : from) made_.next[state].insert(made_.next[state].end(), to.begin(), to.end());
     }
@@ -121,26 +130,31 @@ class Builder {
     }
 
     const Gbnf& grammar_;
+    uint64_t& work_;
     GbnfAutomaton made_;
-    size_t steps_ = 0;
+    size_t steps_ = 0, ranges_ = 0;
     bool too_large_ = false;
 };
 
 }  // namespace
 
-std::optional<GbnfAutomaton> automaton_of(const Gbnf& grammar, const GbnfNode& node) {
-    return Builder(grammar).run(node);
+std::optional<GbnfAutomaton> automaton_of(const Gbnf& grammar, const GbnfNode& node, uint64_t& work) {
+    return Builder(grammar, work).run(node);
 }
 
 std::optional<GbnfOverlap> overlap(const GbnfAutomaton& a, const GbnfAutomaton& b, uint64_t& work) {
     GbnfOverlap found;
     const size_t columns = b.reads.size(), cells = a.reads.size() * columns;
-    if (cells / 64 > work) return std::nullopt;
-    work -= cells / 64;
+    if (!take(work, 1 + cells / 64)) return std::nullopt;
     std::vector<bool> seen(cells, false);
     std::vector<std::pair<uint32_t, uint32_t>> next = {{0, 0}};
-    const auto add = [](CodePoints& to, const GbnfAutomaton& of, uint32_t state) {
-        for (const uint32_t after : of.next[state]) to.insert(to.end(), of.reads[after].begin(), of.reads[after].end());
+    bool suffices = true;
+    const auto add = [&](Bytes& to, const GbnfAutomaton& of, uint32_t state) {
+        for (const uint32_t after : of.next[state]) {
+            suffices = suffices && take(work, 1 + of.reads[after].size());
+            // A character whose first byte has been read cannot become another one that begins with it.
+            if (suffices) to |= first_bytes(of.reads[after]);
+        }
     };
     while (!next.empty()) {
         const auto [in_a, in_b] = next.back();
@@ -150,24 +164,17 @@ std::optional<GbnfOverlap> overlap(const GbnfAutomaton& a, const GbnfAutomaton& 
             if (a.ends[in_a]) add(found.beyond_a, b, in_b);
             if (b.ends[in_b]) add(found.beyond_b, a, in_a);
         }
-        const uint64_t steps = 1 + a.next[in_a].size() * b.next[in_b].size();
-        if (steps > work) return std::nullopt;
-        work -= steps;
         for (const uint32_t x : a.next[in_a]) {
             for (const uint32_t y : b.next[in_b]) {
-                if (seen[x * columns + y] || !meet(a.reads[x], b.reads[y])) continue;
+                if (seen[x * columns + y]) continue;
+                if (!take(work, a.reads[x].size() + b.reads[y].size())) return std::nullopt;
+                if (!meet(a.reads[x], b.reads[y])) continue;
                 seen[x * columns + y] = true;
                 next.emplace_back(x, y);
             }
         }
-        // They are long only where there is a lot to join.
-        constexpr size_t kLong = 1 << 16;
-        if (found.beyond_a.size() > kLong) found.beyond_a = joined(std::move(found.beyond_a));
-        if (found.beyond_b.size() > kLong) found.beyond_b = joined(std::move(found.beyond_b));
+        if (!suffices) return std::nullopt;
     }
-    // A character whose first byte has been read cannot become another one that begins with it.
-    found.beyond_a = first_bytes(found.beyond_a);
-    found.beyond_b = first_bytes(found.beyond_b);
     return found;
 }
 

@@ -17,16 +17,17 @@ struct GbnfAutomaton {
     std::vector<bool> ends;                   // by state: whether a text ends there; of the first: the empty one
 };
 
-// Nothing: it would be larger than is worth the work. References must lead to regular rules.
-std::optional<GbnfAutomaton> automaton_of(const Gbnf& grammar, const GbnfNode& node);
+// What follows is taken from `work`, by what it adds to memory and compares; nothing: it does not suffice.
+
+// Nothing, too: it would be larger than is worth it. References must lead to regular rules.
+std::optional<GbnfAutomaton> automaton_of(const Gbnf& grammar, const GbnfNode& node, uint64_t& work);
 
 // What two automata read in common, the empty text aside.
 struct GbnfOverlap {
-    bool share = false;             // a text
-    CodePoints beyond_a, beyond_b;  // first bytes of what the other one may read behind a text of the one
+    bool share = false;        // a text
+    Bytes beyond_a, beyond_b;  // that the other one may read behind a text of the one
 };
 
-// Each step is taken from `work`; nothing: it does not suffice.
 std::optional<GbnfOverlap> overlap(const GbnfAutomaton& a, const GbnfAutomaton& b, uint64_t& work);
 
 }  // namespace tessera::structure

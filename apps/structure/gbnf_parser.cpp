@@ -133,7 +133,7 @@ class GbnfParser {
         if (at_ == text_.size()) return std::nullopt;
         if (takes("\"")) return literal();
         if (takes("[")) return char_class();
-        if (takes(".")) return GbnfNode{.kind = Kind::kClass, .ranges = {{0, kLastCodePoint}}};
+        if (takes(".")) return GbnfNode{.kind = Kind::kClass, .ranges = without_surrogates({{0, kLastCodePoint}})};
         if (takes("(")) {
             skip(true);
             GbnfNode made = choice(depth + 1);
@@ -261,7 +261,7 @@ class GbnfParser {
             ranges.emplace_back(first, last);
         }
         CodePoints set = joined(std::move(ranges));
-        GbnfNode made{.kind = Kind::kClass, .ranges = negated ? others_than(set) : std::move(set)};
+        GbnfNode made{.kind = Kind::kClass, .ranges = without_surrogates(negated ? others_than(set) : set)};
         if (made.ranges.empty()) refuse("a class of no characters");
         return made;
     }

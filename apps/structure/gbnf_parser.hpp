@@ -17,11 +17,12 @@ struct GbnfNode {
 
     Kind kind = Kind::kSequence;
     std::u32string text = {};          // kText
-    CodePoints ranges = {};            // kClass
+    CodePoints ranges = {};            // kClass, without surrogates
     size_t rule = 0;                   // kReference
     std::string token = {};            // kToken: its text, "[NUMBER]" for a number
     std::vector<GbnfNode> parts = {};  // kSequence, kChoice; kRepetition: one
     uint32_t least = 0, most = 0;      // kRepetition
+    bool regular = false;              // of GbnfTerminals: a regular expression could match it
 };
 
 struct GbnfRule {

@@ -8,38 +8,40 @@ namespace {
 using Kind = GbnfNode::Kind;
 
 constexpr size_t kMostPlaces = 20'000;
-constexpr uint64_t kWorkOfState = 50;  // which stays, with its memory
-
-// The same for nodes that have the same texts for the same reason.
-void append_key(const GbnfNode& node, std::string& key) {
-    key += static_cast<char>('0' + static_cast<int>(node.kind));
-    for (const char32_t c : node.text) key += std::to_string(static_cast<uint32_t>(c)) + ",";
-    for (const auto& [first, last] : node.ranges) key += std::to_string(first) + "-" + std::to_string(last) + ",";
-    if (node.kind == Kind::kReference) key += std::to_string(node.rule);
-    if (node.kind == Kind::kRepetition) key += std::to_string(node.least) + "," + std::to_string(node.most);
-    key += node.token;
-    key += '(';
-    for (const GbnfNode& part : node.parts) append_key(part, key);
-    key += ')';
-}
 
 }  // namespace
 
+// Two nodes have the same shape if they are written alike.
+uint32_t TerminalTable::shape_of(const GbnfNode& node) {
+    std::string key(1, static_cast<char>(node.kind));
+    const auto add = [&key](uint32_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); };
+    add(static_cast<uint32_t>(node.kind == Kind::kReference ? node.rule : node.text.size()));
+    for (const char32_t c : node.text) add(c);
+    for (const auto& [first, last] : node.ranges) {
+        add(first);
+        add(last);
+    }
+    add(node.least);
+    add(node.most);
+    for (const GbnfNode& part : node.parts) {
+        const auto known = shapes_of_parts_.find(&part);
+        const uint32_t shape = known != shapes_of_parts_.end() ? known->second : shape_of(part);
+        shapes_of_parts_.emplace(&part, shape);
+        add(shape);
+    }
+    return shapes_.try_emplace(std::move(key), static_cast<uint32_t>(shapes_.size())).first->second;
+}
+
 uint32_t TerminalTable::number_of(const GbnfNode& node) {
-    std::string key;
-    append_key(node, key);
-    const auto [at, is_new] = numbers_.try_emplace(std::move(key), static_cast<uint32_t>(all_.size()));
+    // Texts of a token and of other names for it differ.
+    const uint32_t shape = node.kind == Kind::kToken ? kToken : shape_of(node);
+    const auto [at, is_new] = numbers_.try_emplace(shape, static_cast<uint32_t>(all_.size()));
     if (!is_new) return at->second;
     Terminal made;
-    if (node.kind != Kind::kToken && work_ > 0) made.automaton = automaton_of(grammar_, node);
+    if (node.kind != Kind::kToken) made.automaton = automaton_of(grammar_, node, work_);
     if (made.automaton) {
         for (const uint32_t state : made.automaton->next.front())
-            made.first.insert(made.first.end(), made.automaton->reads[state].begin(),
-                              made.automaton->reads[state].end());
-        made.first = first_bytes(made.first);
-        size_t steps = 0;
-        for (const auto& next : made.automaton->next) steps += next.size();
-        work_ -= std::min<uint64_t>(work_, kWorkOfState * made.automaton->reads.size() + steps);
+            made.first |= first_bytes(made.automaton->reads[state]);
     }
     all_.push_back(std::move(made));
     return at->second;
@@ -50,7 +52,7 @@ const GbnfOverlap* TerminalTable::overlap_of(uint32_t a, uint32_t b) {
     if (is_new) {
         const auto &x = all_[a].automaton, &y = all_[b].automaton;
         if (!x || !y) {
-            at->second = GbnfOverlap{a == b, {}, {}};  // tokens
+            at->second = GbnfOverlap{!x && !y, {}, {}};  // no token is a text
         } else {
             at->second = overlap(*x, *y, work_);
         }
@@ -113,6 +115,7 @@ uint32_t GbnfPlaces::walk(const GbnfNode& node, uint32_t from) {
             nodes_[terminal].push_back(&node);
             return to;
         }
+        if (node.kind == Kind::kClass || node.text.size() == 1) incomplete_ = true;
         divided_.insert(&node);
     }
     const uint32_t to = add();
@@ -157,18 +160,16 @@ const GbnfPlaces::Next& GbnfPlaces::next(uint32_t place, uint64_t& work) {
         work -= std::min<uint64_t>(work, 1 + steps_[at].size());
         for (const Step& step : steps_[at]) {
             known->steps.push_back(step);
-            const CodePoints& first = table_[step.terminal].first;
-            known->first.insert(known->first.end(), first.begin(), first.end());
+            known->first |= table_[step.terminal].first;
         }
         for (const uint32_t other : empty_[at])
             if (seen.insert(other).second) left.push_back(other);
     }
-    known->first = joined(std::move(known->first));
     return *known;
 }
 
-std::optional<std::unordered_set<uint32_t>> GbnfPlaces::too_long(uint64_t& work) {
-    if (too_many()) return std::nullopt;
+std::optional<std::unordered_set<uint32_t>> GbnfPlaces::to_divide(uint64_t& work) {
+    if (too_many() || incomplete_) return std::nullopt;
     std::unordered_set<uint32_t> found;
     // Pairs of places that the same text, divided into the same terminals, leads to.
     std::vector<std::pair<uint32_t, uint32_t>> left = {{begin_, begin_}};
@@ -178,14 +179,14 @@ std::optional<std::unordered_set<uint32_t>> GbnfPlaces::too_long(uint64_t& work)
         left.pop_back();
         const Next &a = next(one, work), &b = next(other, work);
         const uint64_t cost = 1 + a.steps.size() * b.steps.size();
-        if (cost > work) return std::nullopt;
+        if (cost >= work) return std::nullopt;
         work -= cost;
         for (const Step& x : a.steps) {
             for (const Step& y : b.steps) {
                 const GbnfOverlap* const common = table_.overlap_of(x.terminal, y.terminal);
                 if (!common) return std::nullopt;
-                if (meet(common->beyond_a, next(x.to, work).first)) found.insert(y.terminal);
-                if (meet(common->beyond_b, next(y.to, work).first)) found.insert(x.terminal);
+                if ((common->beyond_a & next(x.to, work).first).any()) found.insert(y.terminal);
+                if ((common->beyond_b & next(y.to, work).first).any()) found.insert(x.terminal);
                 if (!common->share) continue;
                 const auto [low, high] = std::minmax(x.to, y.to);
                 if (seen.insert(uint64_t{low} << 32 | high).second) left.emplace_back(low, high);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -22,19 +23,26 @@ class TerminalTable {
     TerminalTable(const Gbnf& grammar, uint64_t& work) : grammar_(grammar), work_(work) {}
 
     struct Terminal {
-        std::optional<GbnfAutomaton> automaton;  // nothing: a token, or too large
-        CodePoints first;                        // bytes that its texts begin with
+        std::optional<GbnfAutomaton> automaton;  // nothing: a token, too large, or no work was left
+        Bytes first;                             // that its texts begin with
     };
 
+    // Nodes that are written alike have one, and so have all tokens, as any two may be the same.
     uint32_t number_of(const GbnfNode& node);
     const Terminal& operator[](uint32_t number) const { return all_[number]; }
     // Null: the work does not suffice.
     const GbnfOverlap* overlap_of(uint32_t a, uint32_t b);
 
   private:
+    static constexpr uint32_t kToken = UINT32_MAX;
+
+    uint32_t shape_of(const GbnfNode& node);
+
     const Gbnf& grammar_;
     uint64_t& work_;
-    std::map<std::string, uint32_t> numbers_;
+    std::map<std::string, uint32_t> shapes_;
+    std::unordered_map<const GbnfNode*, uint32_t> shapes_of_parts_;  // which stay where they are
+    std::unordered_map<uint32_t, uint32_t> numbers_;                 // by shape
     std::vector<Terminal> all_;
     std::map<std::pair<uint32_t, uint32_t>, std::optional<GbnfOverlap>> overlaps_;
 };
@@ -51,7 +59,7 @@ class GbnfPlaces {
 
     // Terminals that go on where another one may end and what follows that may begin so, among those that may stand at
     // one place. Nothing: the work does not suffice.
-    std::optional<std::unordered_set<uint32_t>> too_long(uint64_t& work);
+    std::optional<std::unordered_set<uint32_t>> to_divide(uint64_t& work);
 
   private:
     struct Step {
@@ -60,7 +68,7 @@ class GbnfPlaces {
     // What may come next at a place, and the bytes that it begins with.
     struct Next {
         std::vector<Step> steps;
-        CodePoints first;
+        Bytes first;
     };
 
     uint32_t add();
@@ -74,6 +82,7 @@ class GbnfPlaces {
     TerminalTable& table_;
     std::unordered_set<const GbnfNode*>& divided_;
     uint32_t begin_;
+    bool incomplete_ = false;                                // a character could not be a step
     std::vector<std::vector<uint32_t>> empty_;               // by place: others without a terminal between
     std::vector<std::vector<Step>> steps_;                   // by place
     std::vector<std::unique_ptr<Next>> next_;                // by place, where it is known

@@ -80,15 +80,16 @@ GbnfTerminals::GbnfTerminals(Gbnf parsed, GbnfLexer lexer)
     : grammar_(std::move(parsed)), characters_(lexer == GbnfLexer::kCharacters) {
     Regular regular = regular_rules(grammar_);
     regular_ = std::move(regular.rules);
-    empty_ = std::move(regular.empty);
-    if (characters_ || regular_[grammar_.root]) return;
+    may_be_empty_ = std::move(regular.empty);
+    for (GbnfRule& rule : grammar_.rules) mark_regular(rule.node);
+    if (characters_ || is_one_terminal()) return;
     for (GbnfRule& rule : grammar_.rules) put_together(rule.node);
     uint64_t work = kMostWork;
     TerminalTable table(grammar_, work);
     for (;;) {
         GbnfPlaces places(*this, table, divided_);
         work -= std::min(work, places.size());
-        const auto longer = places.too_long(work);
+        const auto longer = places.to_divide(work);
         if (!longer) {
             characters_ = true;
             return;
@@ -99,21 +100,24 @@ GbnfTerminals::GbnfTerminals(Gbnf parsed, GbnfLexer lexer)
     }
 }
 
-bool GbnfTerminals::is_regular(const GbnfNode& node) const {
-    if (node.kind == Kind::kReference) return regular_[node.rule];
-    if (node.kind == Kind::kToken) return false;
-    return std::ranges::all_of(node.parts, [&](const GbnfNode& part) { return is_regular(part); });
+// Sets GbnfNode::regular of the node and its parts.
+void GbnfTerminals::mark_regular(GbnfNode& node) const {
+    node.regular = node.kind == Kind::kReference ? regular_[node.rule] : node.kind != Kind::kToken;
+    for (GbnfNode& part : node.parts) {
+        mark_regular(part);
+        node.regular = node.regular && part.regular;
+    }
 }
 
+// Parts of a sequence that a terminal could match become a sequence of their own.
 void GbnfTerminals::put_together(GbnfNode& node) const {
-    if (is_regular(node)) return;
+    if (node.regular) return;
     for (GbnfNode& part : node.parts) put_together(part);
     if (node.kind != Kind::kSequence) return;
     std::vector<GbnfNode> parts;
     for (size_t i = 0; i < node.parts.size();) {
-        GbnfNode together{.kind = Kind::kSequence};
-        for (; i < node.parts.size() && is_regular(node.parts[i]); ++i)
-            together.parts.push_back(std::move(node.parts[i]));
+        GbnfNode together{.kind = Kind::kSequence, .regular = true};
+        for (; i < node.parts.size() && node.parts[i].regular; ++i) together.parts.push_back(std::move(node.parts[i]));
         if (together.parts.size() == 1) {
             parts.push_back(std::move(together.parts.front()));
         } else if (!together.parts.empty()) {
@@ -126,11 +130,11 @@ void GbnfTerminals::put_together(GbnfNode& node) const {
 
 bool GbnfTerminals::is_terminal(const GbnfNode& node) const {
     if (node.kind == Kind::kClass || (node.kind == Kind::kText && node.text.size() == 1)) return true;
-    return !characters_ && !divided_.contains(&node) && is_regular(node);
+    return !characters_ && node.regular && !divided_.contains(&node);
 }
 
 bool GbnfTerminals::may_be_empty(const GbnfNode& terminal) const {
-    return is_empty(terminal, empty_);
+    return is_empty(terminal, may_be_empty_);
 }
 
 }  // namespace tessera::structure

@@ -28,20 +28,22 @@ class GbnfTerminals {
 
     // As it was parsed; parts of a sequence that a terminal could match are a sequence of their own.
     const Gbnf& grammar() const noexcept { return grammar_; }
+    // The whole grammar is.
+    bool is_one_terminal() const { return !characters_ && regular_[grammar_.root]; }
     // Of a node of grammar() that is not within a terminal.
     bool is_terminal(const GbnfNode& node) const;
-    // Whether the empty text is one of the terminal's, which no text is divided into.
+    // Whether the terminal matches the empty text: then it is optional, and its terminal matches the others.
     bool may_be_empty(const GbnfNode& terminal) const;
 
   private:
-    bool is_regular(const GbnfNode& node) const;
+    void mark_regular(GbnfNode& node) const;
     void put_together(GbnfNode& node) const;
 
     Gbnf grammar_;
-    std::vector<bool> regular_;  // by rule
-    std::vector<bool> empty_;    // by rule that is regular
+    std::vector<bool> regular_;       // by rule
+    std::vector<bool> may_be_empty_;  // by rule that is regular
     std::unordered_set<const GbnfNode*> divided_;
-    bool characters_ = false;  // nothing else is certain to be a terminal
+    bool characters_ = false;  // each is a terminal, and nothing else
 };
 
 }  // namespace tessera::structure

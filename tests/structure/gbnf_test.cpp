@@ -52,6 +52,7 @@ TEST_F(GbnfTest, TextsOfAGrammar) {
     EXPECT_EQ(held_to("root ::= [^a-y] . \"\\u00e9\\x41\"{2,3}", "z\n\u00e9A\u00e9A"), "ok");
     EXPECT_EQ(held_to("root ::= \"a\"{2,}", "a"), "not over");
     EXPECT_EQ(held_to("root ::= \"a\" |\n  \"b\"", "b"), "ok");
+    EXPECT_EQ(held_to("root ::= [^\\ue000] [^\\u0000-\\ud7ff\\ue001-\\U0010ffff]", "a\ue000"), "ok");
 }
 
 constexpr std::string_view kStatements =
@@ -68,6 +69,9 @@ constexpr std::string_view kStatements =
 constexpr const char* kSharedByte =
     "root ::= \"(\" root \")\" | \"a\" x | \"a\\u00e9\"\n"
     "x ::= \"\\u00e8\" root | \"\\u00e8\"\n";
+
+// A token by its number, spelt twice.
+constexpr const char* kTokenTwice = "root ::= \"(\" root \")\" | \"z\" | <[300]> \"a\" root | <[0300]> \"a((\"\n";
 
 // A grammar of few letters, most of whose rules lead back, so that terminals begin and go on alike.
 std::string random_grammar(std::mt19937& random) {
@@ -105,7 +109,7 @@ bool has_mask(session::TokenConstraint& constraint) {
 // Whatever is a terminal, the tokens that are allowed are those of a grammar of single characters.
 TEST_F(GbnfTest, TerminalsChangeNoMask) {
     std::mt19937 random(1);
-    std::vector<std::string> grammars = {std::string(kJson), std::string(kStatements), kSharedByte};
+    std::vector<std::string> grammars = {std::string(kJson), std::string(kStatements), kSharedByte, kTokenTwice};
     for (int i = 0; i < 100; ++i) grammars.push_back(random_grammar(random));
     size_t compared = 0;
     for (const std::string& grammar : grammars) {
@@ -167,8 +171,7 @@ TEST_F(GbnfTest, LongGrammars) {
     constexpr int kRules = 10'000;
     for (int i = 0; i < kRules; ++i) chain += fmt::format("r{} ::= r{}\n", i, i + 1);
     chain += fmt::format("r{} ::= \"a\"", kRules);
-    EXPECT_TRUE(
-        GbnfTerminals(parse_gbnf(chain), GbnfLexer::kTerminals).is_terminal({.kind = GbnfNode::Kind::kReference}));
+    EXPECT_TRUE(GbnfTerminals(parse_gbnf(chain), GbnfLexer::kTerminals).is_one_terminal());
 }
 
 TEST(EcmaPattern, MeansTheSameOrIsRefused) {
