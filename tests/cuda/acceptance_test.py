@@ -76,33 +76,38 @@ def passes(call):
 class Processes(Quiet):
     def test_what_a_command_has_started_is_ended_with_it(self):
         child = self.folder / "child"
-        started = time.monotonic()
-        done = Done([self.script("hangs", f"sleep 60 & echo $! >{child}; echo before; wait")], timeout=0.5)
-        self.assertLess(time.monotonic() - started, 5)
+        for limit in (0.5, 5, 50):  # a busy machine may take longer to begin
+            started = time.monotonic()
+            done = Done([self.script("hangs", f"sleep 600 & echo $! >{child}; echo before; wait")], timeout=limit)
+            self.assertLess(time.monotonic() - started, 300)
+            if done.out:
+                break
         self.assertEqual((done.status, done.out), (124, "before\n"))
         self.assertIn("ended after", done.err)
         self.assert_ended(child)
 
     def test_also_when_it_ends_by_itself(self):
         child = self.folder / "child"
-        self.assertEqual(Done([self.script("leaves", f"sleep 60 & echo $! >{child}")], timeout=30).status, 0)
+        self.assertEqual(Done([self.script("leaves", f"sleep 600 & echo $! >{child}")], timeout=30).status, 0)
         self.assert_ended(child)
 
     def test_also_when_this_process_is_killed(self):
         child = self.folder / "child"
-        script = self.script("hangs", f"sleep 60 & echo $! >{child}; wait")
-        words = f"import sys; sys.path.insert(0, {str(SOURCE / 'testing')!r}); from acceptance.process import Done; Done([{str(script)!r}])"
-        process = subprocess.Popen([sys.executable, "-c", words])
-        while not child.exists() or not child.read_text().strip():
-            time.sleep(0.01)
-        time.sleep(0.2)  # until it is watched
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        script = self.script("hangs", f"sleep 600 & echo $! >{child}; wait")
+        # It says when the command is watched.
+        words = (f"import sys; sys.path.insert(0, {str(SOURCE / 'testing')!r}); from acceptance import process; tell = process.guard.tell; "
+                 f"process.guard.tell = lambda *what: (tell(*what), print(*what, flush=True)); process.Done([{str(script)!r}])")
+        with subprocess.Popen([sys.executable, "-c", words], stdout=subprocess.PIPE, text=True) as process:
+            self.assertEqual(process.stdout.readline()[0], "+")
+            while not child.exists() or not child.read_text().strip():
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
         self.assert_ended(child)
 
     def assert_ended(self, file):
         path = pathlib.Path(f"/proc/{file.read_text().strip()}/stat")
-        for _ in range(500):
+        for _ in range(30000):
             try:
                 if path.read_text().rsplit(")", 1)[1].split()[0] in "ZX":
                     return
