@@ -103,7 +103,7 @@ TEST_F(PageWriterTest, OfAForgottenTextNothingIsWritten) {
     wait_until_begun(*store);
     const auto start = std::chrono::steady_clock::now();
     const auto forgotten = writer.forget(paths);
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 1s) << "it waits for no disk";
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 5s) << "it waits for no disk";
     EXPECT_EQ(writer.waiting(), 1u) << "but the one that is being written";
     EXPECT_EQ(forgotten.wait_for(0s), std::future_status::timeout);
     store->door.set_value();
