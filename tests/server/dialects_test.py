@@ -182,6 +182,7 @@ class Dialects(unittest.TestCase):
                 self.assertIn(path, self.message(dialect, status, answer))
 
     def test_a_client_that_goes_ends_its_work(self):
+        self.server = self.enterContext(RunningServer("--api-key", "whole", *running_server.LONG_ANSWERS))
         for path, _, body, _, generates in ENDPOINTS:
             if not generates:
                 continue
@@ -190,7 +191,7 @@ class Dialects(unittest.TestCase):
             if path.startswith("/api/"):
                 fields = {"options": {**fields, "num_predict": -1}}
             else:
-                fields["max_output_tokens" if path == "/v1/responses" else "max_tokens"] = 900
+                fields["max_output_tokens" if path == "/v1/responses" else "max_tokens"] = 50000
             text = json.dumps({**body, "stream": True, **fields}).encode()
             with self.subTest(path):
                 before = self.server_metric("requests_cancelled_total")

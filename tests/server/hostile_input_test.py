@@ -12,7 +12,7 @@ import time
 import unittest
 
 import running_server
-from running_server import CHAT, LIMIT, RunningServer, chat
+from running_server import CHAT, LIMIT, LONG_ANSWERS, RunningServer, chat
 
 
 class HostileInput(unittest.TestCase):
@@ -245,8 +245,8 @@ class HostileInput(unittest.TestCase):
         self.assertNotIn(b"chunked", answer)
         self.assertTrue(answer.endswith(b"data: [DONE]\n\n"))
         # An answer that is cut does not end as a whole one does.
-        body = json.dumps(chat(max_tokens=4000, ignore_eos=True, stream=True)).encode()
-        with socket.create_connection(("127.0.0.1", self.server.port), timeout=LIMIT) as connection:
+        body = json.dumps(chat(max_tokens=50000, ignore_eos=True, stream=True)).encode()
+        with RunningServer(*LONG_ANSWERS) as server, socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as connection:
             connection.sendall(b"POST /v1/chat/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
             self.assertTrue(connection.recv(4096).startswith(b"HTTP/1.1 200 "))
             connection.shutdown(socket.SHUT_WR)

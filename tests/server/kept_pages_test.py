@@ -67,8 +67,8 @@ class KeptPages(unittest.TestCase):
             self.assertGreater(cached, 500)
             whole = cached // 64
             # In the background, while nobody asks for anything.
+            self.wait_for(server, "written_pages_total", lambda pages: pages >= whole)
             self.wait_for(server, "waiting_pages", lambda pages: pages == 0)
-            self.assertGreaterEqual(self.metric(server, "written_pages_total"), whole)
             self.kill(server)
         self.assertEqual(stat.S_IMODE(os.stat(self.pages).st_mode), 0o700)
         for name in glob.glob(f"{self.pages}/**", recursive=True):
@@ -82,7 +82,7 @@ class KeptPages(unittest.TestCase):
             self.assertEqual(restored, warm)
             self.assertEqual(restored, cold)
             self.assertEqual(cached, 64 * whole)
-            self.assertEqual(self.metric(server, "read_pages_total"), whole)
+            self.wait_for(server, "read_pages_total", lambda pages: pages == whole)
             self.assertEqual(ask(server, key="two")[1], 0, "another key's pages are not found")
         # The other key's were written by the end.
         self.assertGreaterEqual(len(files(self.pages)), 2 * whole)
@@ -102,8 +102,7 @@ class KeptPages(unittest.TestCase):
         with self.server() as server:
             for key in ("one", "two"):
                 self.assertEqual(ask(server, key=key)[0], warm)
-            self.wait_for(server, "waiting_pages", lambda pages: pages == 0)
-            self.assertEqual(self.metric(server, "damaged_pages_total"), 2)
+            self.wait_for(server, "damaged_pages_total", lambda pages: pages == 2)
             server.wait_for_line("dropped as damaged")
 
         # Pages of another build of this version.
@@ -170,31 +169,27 @@ class KeptPages(unittest.TestCase):
             asking = threading.Thread(target=lambda: answers.append(ask(server)))
             begin = time.monotonic()
             asking.start()
-            healthy = 0
+            healthy = [begin]
             while asking.is_alive():
-                asked = time.monotonic()
                 self.assertEqual(server.request("GET", "/health")[0], 200)
-                self.assertLess(time.monotonic() - asked, 2)
-                healthy += 1
+                healthy.append(time.monotonic())
                 time.sleep(0.02)
             end = time.monotonic()
             # It was waited for, and nobody waited for it; other programs may have held up both.
             self.assertGreater(end - begin, 0.9)
-            self.assertGreater(healthy, 5)
-            between = [begin] + [at for at in times if begin < at < end] + [end]
-            self.assertLess(max(later - at for at, later in zip(between, between[1:])), max(0.5, (end - begin) / 2), f"of {len(between)}")
+            for what, between in (("health", healthy + [end]), ("text", [begin] + [at for at in times if begin < at < end] + [end])):
+                self.assertLess(max(later - at for at, later in zip(between, between[1:])), max(0.5, (end - begin) / 2), f"{what}: of {len(between)}")
             self.assertEqual(answers, [(whole, 0)])
-            self.assertEqual(self.metric(server, "slow_reads_total"), 1)
+            self.wait_for(server, "slow_reads_total", lambda reads: reads == 1)
             self.assertEqual(self.metric(server, "read_pages_total"), 0)
             server.wait_for_line("are not read for now, but computed")
             self.assertEqual(sum("are not read for now, but computed" in line for line in server.lines), 1, server.lines)
             stream.shutdown(socket.SHUT_RDWR)
             receiver.join()
             stream.close()
-            begin = time.monotonic()
+            # Nobody lets the disk go on.
             server.process.send_signal(signal.SIGTERM)
-            self.assertEqual(server.process.wait(60), 0)
-            self.assertLess(time.monotonic() - begin, 15)
+            self.assertEqual(server.process.wait(running_server.LIMIT), 0)
             server.wait_for_line("still being read: the disk does not answer")
 
     @unittest.skipUnless("TSR_SLOW_DISK_LIBRARY" in os.environ, "without the library that holds up reads")
@@ -215,14 +210,11 @@ class KeptPages(unittest.TestCase):
             return server.request("GET", "/metrics", headers={"Authorization": "Bearer one"})[1]
 
         def expect_end(server):
-            begin = time.monotonic()
             server.process.send_signal(signal.SIGTERM)
-            self.assertEqual(server.process.wait(60), 0)
-            self.assertLess(time.monotonic() - begin, 15)
+            self.assertEqual(server.process.wait(running_server.LIMIT), 0)
             server.wait_for_line("^stopped")
 
         with hanging() as server:
-            self.assertLess(float(re.search(r"^ready after (\S+) s", "".join(server.lines), re.M).group(1)), 30)
             server.wait_for_line(f"the folder {self.pages} has not answered in 3 s: no pages of the cache are read or kept until it has")
             self.assertEqual(ask(server), (whole, 0))
             self.assertNotIn(b"tessera_kept_pages", metrics(server))
@@ -232,7 +224,7 @@ class KeptPages(unittest.TestCase):
             answer, cached = ask(server, key="two")
             self.assertEqual(answer, whole)
             self.assertGreater(cached, 500)
-            self.assertEqual(self.metric(server, "read_pages_total"), cached // 64)
+            self.wait_for(server, "read_pages_total", lambda pages: pages == cached // 64)
         with hanging() as server:
             ask(server)
             expect_end(server)

@@ -39,7 +39,7 @@ class PredictionDrafts(unittest.TestCase):
         return answer["content"], answer["timings"]
 
     def counts(self):
-        return [self.server.metric(f"{name}_tokens_total") for name in ("drafted", "accepted")]
+        return [self.server.settled(f"{name}_tokens_total") for name in ("drafted", "accepted")]
 
     def test_answers_are_the_same(self):
         for way in ({}, {"temperature": 0.8, "seed": 7}, {"json_schema": SCHEMA}):

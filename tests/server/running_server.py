@@ -121,6 +121,21 @@ class RunningServer:
         text = self.request("GET", "/metrics")[1].decode()
         return float(re.search(rf"^tessera_{name} (\S+)$", text, re.M).group(1))
 
+    def settled(self, name):
+        """A metric of the engine when it has no request: it tells what it did in a step after that step's answers."""
+        def idle():
+            text = self.request("GET", "/metrics")[1].decode()
+            return all(re.search(rf"^tessera_requests_{state} 0$", text, re.M) for state in ("running", "waiting"))
+
+        wait_for(idle, "requests are under way")
+        return self.metric(name)
+
+    def processor_seconds(self):
+        """That the server has used: what others use meanwhile counts for nothing."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            user, system = file.read().rsplit(")", 1)[1].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def wait_for_metric(self, name, test):
         wait_for(lambda: test(self.metric(name)), lambda: f"{name} is {self.metric(name)}")
 

@@ -18,7 +18,7 @@ import httpx
 import openai
 
 import running_server
-from running_server import CHAT, LIMIT, RunningServer, chat, wait_for
+from running_server import CHAT, LIMIT, LONG_ANSWERS, RunningServer, chat, wait_for
 
 COUNT = [{"role": "user", "content": "Count from 1 to 10 in French."}]
 ANSWER = "un, deux, trois, quatre, cinq, six, sept, huit, neuf, dix"
@@ -186,17 +186,12 @@ class Tls(unittest.TestCase):
 
     def test_a_body_that_is_decrypted_and_not_wanted_costs_nothing(self):
         """A record that has the head of a refused request has much of its body, too, and the client stays."""
-        def seconds():
-            with open(f"/proc/{self.server.process.pid}/stat") as file:
-                user, system = file.read().rsplit(")", 1)[1].split()[11:13]
-            return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
         with self.connect() as connection:
             connection.sendall(b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 200000\r\n\r\n" + b"x" * 12000)
             self.assertTrue(connection.recv(65536).startswith(b"HTTP/1.1 404 "))
-            before = seconds()
+            before, begin = self.server.processor_seconds(), time.monotonic()
             time.sleep(1)
-            self.assertLess(seconds() - before, 0.5)
+            self.assertLess(self.server.processor_seconds() - before, (time.monotonic() - begin) / 2)
 
     def test_large_bodies_and_responses(self):
         text = "one two three " * 150000
@@ -241,10 +236,11 @@ class Tls(unittest.TestCase):
         self.server.wait_for_metric("http_connections", lambda value: value < 100)
 
     def test_a_client_that_goes_ends_its_work(self):
-        before = self.server.metric("requests_cancelled_total")
+        self.server = self.enterContext(RunningServer("--tls-cert", self.certificate, "--tls-key", self.key, *LONG_ANSWERS, tls=self.context))
+        before = 0
         for way in ("said", "unsaid"):
             connection = self.connect()
-            body = json.dumps(chat(stream=True, max_tokens=4000, ignore_eos=True)).encode()
+            body = json.dumps(chat(stream=True, max_tokens=50000, ignore_eos=True)).encode()
             connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             self.assertTrue(connection.recv(4096).startswith(b"HTTP/1.1 200 "))
             if way == "said":
