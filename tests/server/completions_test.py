@@ -1,5 +1,6 @@
 """What clients of llama-server and of the OpenAI API's completions look for: prompts in every form, echoes, probabilities, fields of answers."""
 
+import itertools
 import json
 import signal
 import threading
@@ -263,10 +264,13 @@ class Completions(unittest.TestCase):
         # Short steps, of which some find the processor free on any machine.
         with RunningServer("-t", "1", "-ub", "64") as server:
             self.assertEqual(server.metric("compared_generation_speed_ratio"), 0)
-            for token in range(200):
-                server.request("POST", "/completion", {"prompt": [token + 100] * 300, "max_tokens": 12, "ignore_eos": True})
-                if all(server.metric(f"compared_{kind}_steps_total") > 0 for kind in ("prompt", "generation")):
-                    break
+            tokens = itertools.cycle(range(100, 1100))
+
+            def compared():
+                server.request("POST", "/completion", {"prompt": [next(tokens)] * 300, "max_tokens": 12, "ignore_eos": True})
+                return all(server.metric(f"compared_{kind}_steps_total") > 0 for kind in ("prompt", "generation"))
+
+            wait_for(compared, "no step was compared")
             for kind in ("prompt", "generation"):
                 for what in ("seconds_total", "predicted_seconds_total", "speed_ratio"):
                     self.assertGreater(server.metric(f"compared_{kind}_{what}"), 0, (kind, what))
