@@ -120,6 +120,62 @@ class Models(unittest.TestCase):
 
         self.same("granite", hybrid)
 
+    def converted(self, name, change):
+        """Keys of the file, without the architecture's name before them, and what a run says against it."""
+        self.out.unlink(missing_ok=True)
+        keys, _ = self.write(name, change)
+        tool.convert(self.path, self.out, "f16", keys["tokenizer.ggml.pre"])
+        said = subprocess.run([PROGRAM, "inspect", self.out], capture_output=True, text=True)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertNotIn("a run refuses", said.stdout)
+        keys, _ = read(self.out)
+        return {key.removeprefix(keys["general.architecture"] + "."): value for key, value in keys.items()}
+
+    def test_gemma3_has_what_its_class_reads(self):
+        def text(**changes):
+            return lambda made, config: config["text_config"].update(changes)
+        plain = self.converted("gemma3", text())
+        self.assertFalse({"attention.scale", "rope.freq_base_swa", "attention.sliding_window_pattern"} & set(plain))
+        self.assertAlmostEqual(self.converted("gemma3", text(query_pre_attn_scalar=48))["attention.scale"], 48 ** -0.5, places=6)
+        without = self.converted("gemma3", lambda made, config: config["text_config"].pop("query_pre_attn_scalar"))
+        self.assertAlmostEqual(without["attention.scale"], 256 ** -0.5, places=6)  # the class's own
+        self.assertEqual(self.converted("gemma3", text(rope_local_base_freq=5000.0))["rope.freq_base_swa"], 5000)
+        pattern = [True, False] * 3
+        for changes in (dict(layer_types=["sliding_attention", "full_attention"] * 3), dict(sliding_window_pattern=2)):
+            def change(made, config):
+                config["text_config"].pop("layer_types", None)
+                config["text_config"].update(changes)
+            self.assertEqual(self.converted("gemma3", change)["attention.sliding_window_pattern"], pattern)
+        self.refused("gemma3", "use_bidirectional_attention is True", text(use_bidirectional_attention=True))
+
+    def test_windows_are_those_of_the_class(self):
+        def of(name, **changes):
+            def change(made, config):
+                config.pop("layer_types", None)
+                config.update(changes, architectures=[name + "ForCausalLM"])
+            return change
+        mistral = self.converted("llama-gqa", of("Mistral", sliding_window=70))
+        self.assertEqual(mistral["attention.sliding_window"], 70)
+        self.assertTrue(all(mistral["attention.sliding_window_pattern"]))
+        for name, changes in (("llama-gqa", of("Mistral", sliding_window=None)), ("llama-gqa", of("Llama", sliding_window=70)),
+                              ("qwen2", of("Qwen2", sliding_window=70, max_window_layers=0)),
+                              ("qwen2", of("Qwen2", sliding_window=70, max_window_layers=0, use_sliding_window=False)),
+                              ("qwen2", of("Qwen2", sliding_window=70, max_window_layers=99, use_sliding_window=True))):
+            self.assertNotIn("attention.sliding_window", self.converted(name, changes))
+        self.refused("qwen2", "a window of 70 tokens", of("Qwen2", sliding_window=70, max_window_layers=0, use_sliding_window=True))
+        self.refused("seed-oss", "neither layer_types nor max_window_layers", of("SeedOss", sliding_window=70))
+
+    def test_heads_are_as_long_as_the_tensors_say(self):
+        """Where config.json does not: a class takes a constant, another the width of the model over the number of heads."""
+        for name in ("ernie4_5-moe", "ernie4_5", "seed-oss", "chatglm", "glm4", "qwen3-tied"):
+            wanted, _ = self.write(name)
+            arch = wanted["general.architecture"]
+            got = self.converted(name, lambda made, config: config.pop("head_dim", None))
+            width = wanted[f"{arch}.embedding_length"] // wanted[f"{arch}.attention.head_count"]
+            key = "attention.key_length"
+            self.assertEqual(got.get(key, width), wanted.get(f"{arch}.{key}", width), name)
+        self.refused("qwen3-tied", "config.json says", lambda made, config: config.update(head_dim=2 * config["head_dim"]))
+
     def test_mxfp4_stays(self):
         """The values of blocks as the publisher's code has them: the low half of a byte first."""
         rng = np.random.default_rng(5)

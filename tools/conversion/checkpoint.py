@@ -11,8 +11,9 @@ import types
 
 import numpy as np
 
+from conversion import windows
 from conversion.errors import Unsupported
-from conversion.layouts import layout_of
+from conversion.layouts import class_of, layout_of
 
 # Parts of models of several modalities whose text is converted alone, and tensors that can be computed.
 OTHERS = re.compile(r"^(model\.)?(vision|visual|audio|mm_|multi_modal_projector|image_newline|vit_)|rotary(_pos)?_emb\.inv_freq$|\.activation_scale$")
@@ -72,6 +73,23 @@ class Checkpoint:
             self._index(path)
         if not hasattr(self.config, "tie_word_embeddings"):
             self.config.tie_word_embeddings = "lm_head.weight" not in self.places
+        self._complete_heads()
+
+    def _complete_heads(self):
+        """The length of a head, which classes take as a constant or as a share of the width where config.json does not say it."""
+        name, c = "layers.0.self_attn.q_proj.weight", self.config
+        if name not in self.places or hasattr(c, "kv_lora_rank") or getattr(c, "num_attention_heads", None) is None:
+            return
+        rows, heads = self.places[name][2]["shape"][0], c.num_attention_heads
+        if hasattr(c, "num_sliding_attention_heads") and c.layer_types[0] == "sliding_attention":
+            heads = c.num_sliding_attention_heads
+        said = getattr(c, "head_dim", None)
+        if "head_dim" in c.said and said and rows != heads * said:
+            raise Unsupported(f"{name} has {rows} rows, but config.json says {heads} heads of {said}")
+        if rows % heads:
+            raise Unsupported(f"{name} has {rows} rows, which are not {heads} heads")
+        if said or rows != c.hidden_size:
+            c.head_dim = rows // heads
 
     def _index(self, path):
         with open(path, "rb") as file:
@@ -149,7 +167,7 @@ def read_config(path):
     config = whole | whole.get("text_config", {})
     config["architectures"] = whole.get("architectures") or config.get("architectures") or []
     layout = layout_of(config["architectures"])
-    config = layout.defaults | config
+    config = layout.defaults | config | {"said": {key for key, value in config.items() if value is not None}}
     if layout.complete:
         layout.complete(config)
     config.setdefault("rms_norm_eps", 1e-6)
@@ -161,18 +179,6 @@ def read_config(path):
         config.setdefault("v_head_dim", config["hidden_size"] // config["num_attention_heads"])
     if "full_attention" not in (config.get("rope_parameters") or {}):
         config["rope_parameters"] = rope_of(config)
-    complete_windows(config)
+    windows.complete(config, next(map(class_of, config["architectures"]), ""))
     return types.SimpleNamespace(**config)
 
-
-def complete_windows(config):
-    """`layer_types`, and no window where no layer has it."""
-    if config.get("use_sliding_window") is False:
-        config["sliding_window"] = None
-    if not config.get("sliding_window"):
-        return
-    first = config.get("max_window_layers")
-    if "layer_types" not in config and first is not None:
-        config["layer_types"] = ["sliding_attention" if i >= first else "full_attention" for i in range(config["num_hidden_layers"])]
-    if "sliding_attention" not in config.get("layer_types", ["sliding_attention"]):
-        config["sliding_window"] = None

@@ -83,6 +83,7 @@ def complete_gemma(c):
     for key in ("final_logit_softcapping", "attn_logit_softcapping"):
         if c.get(key):
             raise Unsupported(f"config.json: {key} is {c[key]}; Gemma 3 has none")
+    fixed(use_bidirectional_attention=False)({key: value for key, value in c.items() if value is not None})
     if "full_attention" in c.get("rope_parameters", {}):
         return
     scaling = dict(c.get("rope_scaling") or {})
@@ -160,7 +161,7 @@ def complete_step(c):
 
 GEMMA3 = Layout(defaults=dict(
     vocab_size=262208, num_attention_heads=8, num_key_value_heads=4, head_dim=256, max_position_embeddings=131072,
-    sliding_window=4096, rope_theta=1e6, rope_local_base_freq=10000.0, hidden_activation="gelu_pytorch_tanh"), complete=complete_gemma)
+    sliding_window=4096, rope_theta=1e6, rope_local_base_freq=10000.0, hidden_activation="gelu_pytorch_tanh", query_pre_attn_scalar=256), complete=complete_gemma)
 HUNYUAN = Layout(defaults=dict(rms_norm_eps=1e-5), complete=complete_hunyuan)
 GRANITE_EXPERTS = (
     (r"\.mlp\.input_linear\.weight$", ".mlp.experts.gate_up_proj"),
@@ -188,7 +189,7 @@ LAYOUTS = {
     "ChatGLM": CHATGLM,
     "ChatGLMModel": CHATGLM,
     "Ernie4_5_Moe": Layout(names=((r"\.mlp\.moe_statics\.", ".mlp.gate.moe_statics."),), complete=complete_ernie,
-                           defaults=dict(head_dim=128, moe_layer_interval=1)),
+                           defaults=dict(moe_layer_interval=1)),
     "Ernie4_5": Layout(defaults=dict(head_dim=128)),
     "Gemma3": GEMMA3,
     "Glm": Layout(defaults=dict(head_dim=128, partial_rotary_factor=0.5)),

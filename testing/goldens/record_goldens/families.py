@@ -69,6 +69,17 @@ def longrope_attn_factor(c):
     return math.sqrt(1 + math.log(stretch) / math.log(trained_context(c))) if stretch > 1 else 1.0
 
 
+def unless(implied, value):
+    """A number, if it is not what loaders take without the key."""
+    return None if value == implied else float(value)
+
+
+def gemma3_scale(c):
+    """Of scores. Loaders take the length of a head; of the model with 62 layers (27B) embedding / heads."""
+    implied = c.hidden_size // c.num_attention_heads if c.num_hidden_layers == 62 else c.head_dim
+    return None if c.query_pre_attn_scalar == implied else c.query_pre_attn_scalar ** -0.5
+
+
 SIGMOID = {"expert_gating_func": lambda c: 2}
 SHARED = {"leading_dense_block_count": lambda c: c.first_k_dense_replace,
           "expert_shared_count": lambda c: c.n_shared_experts,
@@ -144,6 +155,8 @@ FAMILIES = {
         "rope.scaling.original_context_length": lambda c: c.rope_parameters["original_max_position_embeddings"]}),
     "gemma3": Family("gemma3", "Gemma3", "default", ("<pad>", "<eos>", "<bos>", "<unk>"), config="Gemma3Text", norms=NORMS_GEMMA,
                      shifted=True, pattern=False, keys={
+        "attention.scale": gemma3_scale,
+        "rope.freq_base_swa": lambda c: unless(10000.0, c.rope_parameters["sliding_attention"]["rope_theta"]),
         "rope.scaling.type": lambda c: "linear" if "factor" in c.rope_parameters["full_attention"] else None,
         "rope.scaling.factor": lambda c: c.rope_parameters["full_attention"].get("factor")}),
     # Layers with a window have twice the KV heads.
