@@ -31,7 +31,7 @@ class BytePairModel {
                   std::vector<std::string>& notes);
 
     // Appends the tokens of `word` to `out`: about n log n steps for n bytes. Bytes without a token are
-    // replaced by what `missing(byte)` returns. Any thread.
+    // replaced by what `missing(byte)` returns, and left out if that is kNoToken. Any thread.
     // Throws Error(TSR_DOES_NOT_FIT) for more than kLongestWord bytes, for each of which merging takes 40.
     template <typename Missing>
     void encode(std::string_view word, std::vector<Token>& out, Missing&& missing) const {
@@ -53,7 +53,8 @@ class BytePairModel {
             }
             for (const char c : word.substr(at, length)) {
                 const Token token = byte_tokens_[static_cast<uint8_t>(c)];
-                out.push_back(token != kNoToken ? token : missing(static_cast<uint8_t>(c)));
+                const Token taken = token != kNoToken ? token : missing(static_cast<uint8_t>(c));
+                if (taken != kNoToken) out.push_back(taken);
             }
         }
         merge(out, first);

@@ -139,6 +139,7 @@ struct Tokenizer::State {
     bool add_eos = false;
     bool add_space_prefix = false;
     bool nfc = false;
+    bool drops_bytes = false;              // some have no token, and no unknown token stands for them
     bool blank_letters = false;            // tokens spell a blank as U+2581
     const PretokenizerRow* row = nullptr;  // of BPE
     size_t longest = 4;                    // bytes of a token, or of a character that an unknown token stands for
@@ -180,6 +181,7 @@ struct Tokenizer::State {
                                                .ranks_are_ids = ranks_are_ids,
                                                .characters = row->spelling == WordSpelling::kPlainBlanks},
                           data.notes);
+            find_missing_bytes();
         }
         add_bos = data.add_bos.value_or(default_bos && data.bos != kNoToken);
         if (!add_bos && row && row->always_bos && data.bos != kNoToken) {
@@ -188,6 +190,24 @@ struct Tokenizer::State {
         }
         add_eos = data.add_eos.value_or(false);
         add_space_prefix = sentencepiece && data.add_space_prefix.value_or(true);
+    }
+
+    // Bytes of UTF-8 that no token spells are left out of texts where no unknown token stands for them, as the package
+    // tokenizers does (Falcon lacks 14 control characters).
+    void find_missing_bytes() {
+        if (data.unk != kNoToken) return;
+        std::string missing;
+        size_t count = 0;
+        for (int byte = 0; byte < 0xF5; ++byte) {
+            if (byte == 0xC0 || byte == 0xC1 || pairs->byte_token(static_cast<uint8_t>(byte)) != kNoToken) continue;
+            if (++count <= 20) missing += fmt::format("{}0x{:02X}", count > 1 ? ", " : "", byte);
+        }
+        drops_bytes = count > 0;
+        if (drops_bytes)
+            data.notes.push_back(
+                fmt::format("no token spells {} of the bytes of texts ({}{}), and there is no unknown "
+                            "token: they are left out of texts",
+                            count, missing, count > 20 ? ", ..." : ""));
     }
 
     // Sees to it that there is a row: what the file names, or what ik_llama.cpp and llama.cpp take where it names none.
@@ -262,7 +282,9 @@ struct Tokenizer::State {
     // does a blank for U+2581.
     size_t bytes_each() const { return longest * (nfc || blank_letters ? 3 : 1); }
 
-    size_t fewest(size_t bytes_of_text) const { return data.remove_extra_blanks ? 0 : bytes_of_text / bytes_each(); }
+    size_t fewest(size_t bytes_of_text) const {
+        return data.remove_extra_blanks || drops_bytes ? 0 : bytes_of_text / bytes_each();
+    }
 
     // Plain text, no special tokens in it, until there are more than `most` in `out`.
     void encode_plain(std::string_view text, size_t most, std::vector<Token>& out) const {
@@ -278,13 +300,7 @@ struct Tokenizer::State {
             sentencepiece->encode(text, add_space_prefix, data.remove_extra_blanks, out);
             return;
         }
-        const auto missing = [&](uint8_t byte) -> Token {
-            if (data.unk != kNoToken) return data.unk;
-            fail(TSR_UNSUPPORTED,
-                 "the text has the byte 0x{:02X}, which no token of the vocabulary spells, and there is no unknown "
-                 "token",
-                 byte);
-        };
+        const auto missing = [&](uint8_t) { return data.unk; };
         std::string buffer, blanks;
         // What stands for a blank in tokens is one in texts, too.
         if (blank_letters && text.find(kBlankLetter) != text.npos) text = blanks = replace_all(text, kBlankLetter, ' ');

@@ -53,8 +53,8 @@ class Tokenizer {
     const std::vector<std::string>& notes() const noexcept;
 
     // `text` may hold any bytes; what is not UTF-8 is spelt in bytes, or becomes U+FFFD where the vocabulary lacks
-    // them. Time is about n log n. Throws Error(TSR_UNSUPPORTED) for a character that the vocabulary cannot spell at
-    // all.
+    // them. Bytes that no token spells become the unknown token; without one they are left out, which notes() says.
+    // Time is about n log n.
     std::vector<Token> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
     // No text of so many bytes has fewer tokens.

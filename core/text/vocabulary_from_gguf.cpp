@@ -89,12 +89,10 @@ VocabularyData vocabulary_from_gguf(const gguf::Metadata& metadata) {
     data.add_eos = metadata.find_bool("tokenizer.ggml.add_eos_token");
     data.add_space_prefix = metadata.find_bool("tokenizer.ggml.add_space_prefix");
     data.remove_extra_blanks = metadata.find_bool("tokenizer.ggml.remove_extra_whitespaces").value_or(false);
-    // Phi-3 alone says so in its tokenizer.json, which no key of a file carries.
-    const gguf::Value* named = metadata.find("general.name");
-    const auto* text = named ? std::get_if<std::string>(named) : nullptr;
-    std::string name = text ? *text : "";
-    std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
-    data.strips_after_special = name.find("phi-3") != name.npos || name.find("phi3") != name.npos;
+    // Only the tokenizer.json of Phi-3 and Phi-3.5 says so (rstrip), which no key of a file carries. Phi-4, of the same
+    // architecture, has another model of tokens.
+    data.strips_after_special =
+        data.model == "llama" && metadata.find_string("general.architecture").value_or("") == "phi3";
     if (data.model == "llama") fill_usual(metadata, data);
     return data;
 }

@@ -142,11 +142,21 @@ TEST(VocabularyFromGguf, EndsOfMessagesAreNotEndsOfAnswers) {
     EXPECT_THAT(ends({"x", "</s>"}), testing::ElementsAre(4, 5));
 }
 
-TEST(VocabularyFromGguf, WhatNamesOfModelsTell) {
+// Files of Phi-3 have many names, and names of others may have its name in them.
+TEST(VocabularyFromGguf, Phi3IsKnownByItsArchitectureAndTokens) {
+    for (const char* name : {"Phi-3-mini-4k-instruct", "Phi 3.5 Mini Instruct", "my tune"}) {
+        gguf::Metadata metadata = example();
+        metadata.set("general.name", std::string(name));
+        EXPECT_FALSE(vocabulary_from_gguf(metadata).strips_after_special) << name;
+        metadata.set("general.architecture", std::string("phi3"));
+        EXPECT_FALSE(vocabulary_from_gguf(metadata).strips_after_special) << name << ": Phi-4, of byte-level BPE";
+        metadata.set("tokenizer.ggml.model", std::string("llama"));
+        EXPECT_TRUE(vocabulary_from_gguf(metadata).strips_after_special) << name;
+    }
+}
+
+TEST(VocabularyFromGguf, ExtraWhitespaceIsSentencePiecesAlone) {
     gguf::Metadata metadata = example();
-    EXPECT_FALSE(vocabulary_from_gguf(metadata).strips_after_special);
-    metadata.set("general.name", std::string("Phi-3 mini 4k"));
-    EXPECT_TRUE(vocabulary_from_gguf(metadata).strips_after_special);
     metadata.set("tokenizer.ggml.remove_extra_whitespaces", true);
     EXPECT_THROW(vocabulary_from_gguf(metadata), Error);
     metadata.set("tokenizer.ggml.model", std::string("llama"));
