@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/text/chat_builtin.hpp"
+#include "core/text/chat_history.hpp"
 #include "core/text/json_text.hpp"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace {
 // Words that no template has.
 constexpr std::string_view kQuestion = "Tsrquestion", kAgain = "Tsrquestionagain", kSystem = "Tsrsystem",
                            kLate = "Tsrlate", kAnswer = "Tsranswer", kThought = "Tsrthought", kName = "tsrlookup",
-                           kKey = "tsrkey", kValue = "tsrvalue", kResult = "Tsrresult";
+                           kKey = "tsrkey", kValue = "tsrvalue", kResult = "Tsrresult", kSecondValue = "tsrsecond",
+                           kLongId = "call_tsr0123456789abcdef";
 
 using Messages = std::vector<ChatMessage>;
 
@@ -26,6 +28,7 @@ class Prober {
         find_content();
         find_calls();
         find_descriptions();
+        find_rewritings();
         find_switches();
         find_reasoning();
         find_lengths();
@@ -205,6 +208,42 @@ class Prober {
         if (has("<|tool_call|>")) return ToolSyntax::kGranite;
         if (has("<tool_call>")) return ToolSyntax::kHermes;
         return tool_syntax_of(source, "");
+    }
+
+    // What calls need in every conversation.
+    void find_rewritings() {
+        if (!traits_.writes_calls) return;
+        std::vector<Rewriting>& rewritings = traits_.shape.rewritings;
+        const auto writes = [&](const ChatHistory& history, std::initializer_list<std::string_view> words) {
+            const std::string text = try_write(history.messages, options(false));
+            return std::ranges::all_of(words, [&](std::string_view word) { return text.find(word) != text.npos; });
+        };
+        ChatHistory history{{question(), call()}, {}};
+        if (traits_.writes_results) history.messages.push_back(result());
+        for (ChatMessage& message : history.messages) {
+            if (!message.tool_call_id.empty()) message.tool_call_id = kLongId;
+            for (ToolCall& one : message.tool_calls) one.id = kLongId;
+        }
+        if (traits_.reply.tools == ToolSyntax::kKimi) {
+            rewritings.push_back(use_kimi_call_ids);
+        } else if (!writes(history, {kValue})) {
+            ChatHistory shortened = history;
+            if (shorten_call_ids(shortened) && writes(shortened, {kValue})) {
+                rewritings.push_back(shorten_call_ids);
+                history = std::move(shortened);
+            }
+        }
+        // A second call, and its result.
+        ToolCall second = history.messages[1].tool_calls.front();
+        second.arguments = "{\"" + std::string(kKey) + "\": \"" + std::string(kSecondValue) + "\"}";
+        second.id.back() = '2';
+        if (traits_.writes_results) {
+            history.messages.push_back(history.messages.back());
+            history.messages.back().tool_call_id = second.id;
+        }
+        history.messages[1].tool_calls.push_back(std::move(second));
+        if (writes(history, {kValue, kSecondValue})) return;
+        if (split_calls(history) && writes(history, {kValue, kSecondValue})) rewritings.push_back(split_calls);
     }
 
     void find_switches() {

@@ -1,12 +1,14 @@
 // A conversation as the variables of a program, and what it makes of them.
 #pragma once
 
+#include "core/text/chat_history.hpp"
 #include "core/text/chat_template.hpp"
 #include "core/text/jinja/program.hpp"
 
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera::text {
 
@@ -20,6 +22,7 @@ struct ChatShape {
     bool empty_tools = false;        // without tools, an empty list rather than none
     // Not empty: it writes no calls, and this one writes an answer with them as a content (missing_calls()).
     std::string_view calls_program = {};
+    std::vector<Rewriting> rewritings = {};  // of all conversations: it would write others wrongly, or refuse them
     bool may_change_lists = false;  // it calls append() and pop(), as llama.cpp lets it
     // What marks reasoning in contents, which stays what it is there.
     std::string reasoning_begin = "<think>", reasoning_end = "</think>";

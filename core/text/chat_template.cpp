@@ -3,6 +3,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/text/chat_builtin.hpp"
+#include "core/text/chat_history.hpp"
 #include "core/text/chat_probe.hpp"
 #include "core/text/json_text.hpp"
 #include "core/text/late_system.hpp"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace tessera::text {
 namespace {
@@ -35,6 +37,30 @@ void check_messages(std::span<const ChatMessage> messages) {
 bool takes_texts(ToolSyntax syntax) {
     return syntax == ToolSyntax::kGlm || syntax == ToolSyntax::kQwenXml || syntax == ToolSyntax::kSeedXml ||
            syntax == ToolSyntax::kMiniMax;
+}
+
+// What `make` makes of the first of the conversation's rewritings that it does not refuse.
+template <typename Make>
+std::optional<jinja::Marked> first_rewritten(const ChatHistory& given, const Make& make) {
+    const auto attempt = [&](const ChatHistory& history) -> std::optional<jinja::Marked> {
+        try {
+            return make(history);
+        } catch (const Error&) {
+            return std::nullopt;
+        }
+    };
+    for (const Rewriting rewrite : rewritings()) {
+        ChatHistory history = given;
+        if (!rewrite(history)) continue;
+        if (auto made = attempt(history)) return made;
+    }
+    ChatHistory history = given;
+    size_t changes = 0;
+    for (const Rewriting rewrite : rewritings()) {
+        if (!rewrite(history) || ++changes < 2) continue;
+        if (auto made = attempt(history)) return made;
+    }
+    return std::nullopt;
 }
 
 // JSON is written anew, without its blanks, and an escape of six bytes may become one.
@@ -144,6 +170,32 @@ const std::string& ChatTemplate::markers() const noexcept {
     return traits_->markers;
 }
 
+jinja::Marked ChatTemplate::run(std::span<const ChatMessage> messages, const ChatOptions& options,
+                                std::string_view description) const {
+    const std::vector<Rewriting>& always = traits_->shape.rewritings;
+    const auto make = [&](const ChatHistory& history) {
+        ChatOptions changed = options;
+        changed.tools = history.tools;
+        return run_chat_program(*program_, traits_->shape, history.messages, changed, description);
+    };
+    const auto given = [&] {
+        ChatHistory history{{messages.begin(), messages.end()}, options.tools};
+        if (options.rewrite) {
+            for (const Rewriting rewrite : always) rewrite(history);
+        }
+        return history;
+    };
+    try {
+        if (always.empty()) return run_chat_program(*program_, traits_->shape, messages, options, description);
+        return make(given());
+    } catch (const Error&) {
+        if (options.rewrite) {
+            if (auto made = first_rewritten(given(), make)) return std::move(*made);
+        }
+        throw;
+    }
+}
+
 WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const ChatOptions& options) const {
     const ChatTraits& traits = *traits_;
     check_messages(messages);
@@ -172,7 +224,7 @@ WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const Cha
     if (!traits.late_system && has_late_system(messages)) messages = folded = fold_late_system(messages);
     jinja::Marked made;
     try {
-        made = run_chat_program(*program_, traits.shape, messages, options, description);
+        made = run(messages, options, description);
     } catch (const Error& error) {
         if (error.code() == TSR_INVALID_ARGUMENT)
             fail(TSR_INVALID_ARGUMENT, "{} refuses this conversation: {}", title(), error.what());

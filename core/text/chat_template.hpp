@@ -51,6 +51,8 @@ struct ChatOptions {
     // For models with a switch for thinking before the answer; nothing: the default of the model's own program.
     std::optional<bool> thinking;
     std::vector<ChatTool> tools = {};
+    // A conversation that the program refuses, or of which it would leave calls out, is rewritten (chat_history.hpp).
+    bool rewrite = true;
     std::optional<std::time_t> now = {};  // for programs that write the date; nothing: the clock's
     // Other variables of the program, by name; they take the place of those above.
     std::vector<PythonMember> variables = {};
@@ -69,7 +71,8 @@ struct WrittenChat {
 struct ChatTraits;
 namespace jinja {
 class Program;
-}
+struct Marked;
+}  // namespace jinja
 
 // Immutable; any thread.
 class ChatTemplate {
@@ -96,7 +99,8 @@ class ChatTemplate {
 
     // The text, with BOS where the model's program writes it: encode it with parse_special and without add_special.
     // Throws Error: TSR_INVALID_ARGUMENT without messages, for a role that is not known, and for calls, results and
-    // tools that are not well formed, and with the words of a program that refuses the conversation; TSR_UNSUPPORTED
+    // tools that are not well formed, and with the words of a program that refuses the conversation in every way of
+    // writing it; TSR_UNSUPPORTED
     // for tools, calls or results that the program does not write, and where it fails or exceeds a limit.
     std::string render(std::span<const ChatMessage> messages, const ChatOptions& options) const {
         return write(messages, options).text;
@@ -120,6 +124,9 @@ class ChatTemplate {
     ChatTemplate(std::string name, std::string_view program);
     // Of the built-in ones that describe tools.
     static const std::string& describing_names();
+    // What the program makes of the conversation, as it is or rewritten. `description`: as of run_chat_program().
+    jinja::Marked run(std::span<const ChatMessage> messages, const ChatOptions& options,
+                      std::string_view description) const;
     // Whether both make the same text of a few conversations without tools.
     bool equals(const ChatTemplate& other) const;
 

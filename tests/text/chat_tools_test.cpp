@@ -91,7 +91,7 @@ TEST(ChatTools, ProgramRendersAsJinjaDoes) {
 std::string refusal(tsr_code code, const ChatTemplate& chat, const std::vector<ChatMessage>& messages,
                     const std::vector<ChatTool>& given = {}, std::vector<Advice>* advice = nullptr) {
     try {
-        chat.write(messages, {.tools = given});
+        chat.write(messages, {.tools = given, .rewrite = false});
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), code) << error.what();
         if (advice) *advice = error.notice().advice;

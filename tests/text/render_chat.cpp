@@ -1,8 +1,10 @@
 // Answers requests on standard input, a JSON object a line, for chat_templates_test.py and jinja_test.py:
 //   {"program": TEXT} takes a program for the requests that follow, {"name": NAME} a built-in template;
+//   {"names": true} lists the built-in templates;
 //   {"variables": JSON TEXT, "may_change": bool} runs the program;
-//   {"messages": [...], "tools": [...], "prompt": bool, "thinking": bool or null, "bos", "eos", "continued": bool}
-//   writes a conversation; with "parse": TEXT also reads that text as its answer, whole and byte by byte.
+//   {"messages": [...], "tools": [...], "prompt": bool, "thinking": bool or null, "bos", "eos", "continued": bool,
+//   "rewrite": bool} writes a conversation; with "parse": TEXT also reads that text as its answer, whole and byte by
+//   byte.
 // Answers are {"text": ..., "contents": [[begin, end], ...], "syntax": number} or {"error": ...}; of a text that was
 // read also "reasoning", "content" and "calls": [{"name", "arguments"}].
 #include "core/base/error.hpp"
@@ -59,6 +61,11 @@ class Renderer {
             if (name_.empty()) program_.emplace(text_);
             return {{"text", ""}};
         }
+        if (object.contains("names")) {
+            json::array names;
+            for (const std::string& name : ChatTemplate::names()) names.emplace_back(name);
+            return {{"names", std::move(names)}};
+        }
         if (object.contains("variables")) return run(asked);
         if (!chat_) chat_ = name_.empty() ? ChatTemplate::of_program(text_) : ChatTemplate::by_name(name_);
         return write(asked);
@@ -80,11 +87,13 @@ class Renderer {
         for (const json::value& one : asked.at("messages").as_array()) messages.push_back(message_of(one));
         ChatOptions options{.bos = member(asked, "bos"), .eos = member(asked, "eos")};
         options.add_generation_prompt = truth(asked, "prompt");
+        options.rewrite = truth(asked, "rewrite");
         if (asked.at("thinking").is_bool()) options.thinking = asked.at("thinking").as_bool();
         for (const json::value& tool : asked.at("tools").as_array()) {
             const json::value& function = tool.at("function");
+            const json::value* const parameters = function.as_object().if_contains("parameters");
             options.tools.push_back({member(function, "name"), member(function, "description"),
-                                     json::serialize(function.at("parameters")), json::serialize(tool)});
+                                     parameters ? json::serialize(*parameters) : "", json::serialize(tool)});
         }
         const WrittenChat chat =
             truth(asked, "continued") ? chat_->write_continued(messages, options) : chat_->write(messages, options);

@@ -1,0 +1,336 @@
+#include "core/text/chat_history.hpp"
+
+#include "core/text/json_text.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tessera::text {
+namespace {
+
+bool is_answer(const ChatMessage& message) noexcept {
+    return message.role == "assistant";
+}
+
+bool has_calls(const ChatMessage& message) noexcept {
+    return is_answer(message) && !message.tool_calls.empty();
+}
+
+// Calls f(index of the message, call) for each call, in order.
+template <typename F>
+void each_call(std::vector<ChatMessage>& messages, F&& f) {
+    for (size_t i = 0; i < messages.size(); ++i)
+        for (ToolCall& call : messages[i].tool_calls) f(i, call);
+}
+
+// Gives calls without an id one of their place, and results without one that of the first call before them which has no
+// result. True: some had none.
+bool fill_ids(std::vector<ChatMessage>& messages) {
+    bool filled = false;
+    size_t number = 0;
+    std::vector<std::string> open;
+    for (ChatMessage& message : messages) {
+        if (has_calls(message)) open.clear();
+        for (ToolCall& call : message.tool_calls) {
+            if (call.id.empty()) {
+                call.id = fmt::format("call_{}", number);
+                filled = true;
+            }
+            ++number;
+            open.push_back(call.id);
+        }
+        if (message.role != "tool") continue;
+        const auto answered =
+            message.tool_call_id.empty() ? open.begin() : std::ranges::find(open, message.tool_call_id);
+        if (answered == open.end()) continue;
+        if (message.tool_call_id.empty()) {
+            message.tool_call_id = *answered;
+            filled = true;
+        }
+        open.erase(answered);
+    }
+    return filled;
+}
+
+// Replaces each id of a call, and of the results after it, by `id_of(call, index)`. True: one changed.
+template <typename IdOf>
+bool replace_ids(ChatHistory& history, IdOf&& id_of) {
+    bool changed = fill_ids(history.messages);
+    std::map<std::string, std::string> replaced;
+    size_t index = 0;
+    for (ChatMessage& message : history.messages) {
+        for (ToolCall& call : message.tool_calls) {
+            std::string id = id_of(call, index++);
+            changed |= id != call.id;
+            replaced[call.id] = id;
+            call.id = std::move(id);
+        }
+        if (const auto found = replaced.find(message.tool_call_id); found != replaced.end())
+            message.tool_call_id = found->second;
+    }
+    return changed;
+}
+
+constexpr size_t kShortId = 9;
+
+bool is_short_id(std::string_view id) noexcept {
+    return id.size() == kShortId && std::ranges::all_of(id, [](char c) {
+               return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+           });
+}
+
+// Of the text and the number of ids that were taken already (FNV-1a, 64 bits).
+std::string short_id(std::string_view text, uint64_t attempt) {
+    uint64_t hash = 14695981039346656037u + attempt;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    std::string id;
+    for (size_t i = 0; i < kShortId; ++i) {
+        id += "0123456789abcdefghijklmnopqrstuvwxyz"[hash % 36];
+        hash /= 36;
+    }
+    return id;
+}
+
+bool is_object(std::string_view json) {
+    const auto value = parse_python_json(json);
+    return value && value->kind == PythonJson::Kind::kObject;
+}
+
+PythonJson* find_member(PythonJson& object, std::string_view key) {
+    const auto found = std::ranges::find(object.members, key, &PythonMember::key);
+    return found == object.members.end() ? nullptr : &found->value;
+}
+
+bool is_null(const PythonJson* value) {
+    return !value || (value->kind == PythonJson::Kind::kPlain && value->text == "null");
+}
+
+// Sets a member that is missing or null.
+bool set_missing(PythonJson& object, std::string_view key, PythonJson value) {
+    PythonJson* const found = find_member(object, key);
+    if (!is_null(found)) return false;
+    if (found) {
+        *found = std::move(value);
+    } else {
+        object.members.push_back({std::string(key), std::move(value)});
+    }
+    return true;
+}
+
+PythonJson empty_object() {
+    return {PythonJson::Kind::kObject, {}, {}};
+}
+
+// The type of a property that does not say one: that of its first alternative, or what its members tell, else a string,
+// since templates know no word for any type.
+std::string type_of(const PythonJson& property) {
+    for (const char* const key : {"anyOf", "oneOf", "allOf"}) {
+        const PythonJson* const list = property.find(key);
+        if (!list || list->kind != PythonJson::Kind::kList || list->members.empty()) continue;
+        const PythonJson* const type = list->members.front().value.find("type");
+        if (type && type->kind == PythonJson::Kind::kText) return type->text;
+    }
+    return property.find("properties") ? "object" : property.find("items") ? "array" : "string";
+}
+
+bool complete_function(PythonJson& function) {
+    bool changed = set_missing(function, "description", PythonJson::of_text(""));
+    changed |= set_missing(function, "parameters", empty_object());
+    PythonJson& parameters = *find_member(function, "parameters");
+    if (parameters.kind != PythonJson::Kind::kObject) return changed;
+    changed |= set_missing(parameters, "type", PythonJson::of_text("object"));
+    changed |= set_missing(parameters, "properties", empty_object());
+    return changed;
+}
+
+bool complete_properties_of(PythonJson& function) {
+    bool changed = false;
+    PythonJson* const parameters = find_member(function, "parameters");
+    PythonJson* const properties = parameters ? find_member(*parameters, "properties") : nullptr;
+    if (!properties) return false;
+    for (auto& [name, property] : properties->members) {
+        if (property.kind != PythonJson::Kind::kObject) continue;
+        changed |= set_missing(property, "type", PythonJson::of_text(type_of(property)));
+        changed |= set_missing(property, "description", PythonJson::of_text(""));
+    }
+    return changed;
+}
+
+// `complete` adds to the function's object, and returns whether it did.
+bool complete_tool(ChatTool& tool, bool (*complete)(PythonJson& function)) {
+    std::optional<PythonJson> whole;
+    if (!tool.whole.empty()) {
+        whole = parse_python_json(tool.whole);
+    } else {
+        PythonJson function = empty_object();
+        function.members.push_back({"name", PythonJson::of_text(tool.name)});
+        if (!tool.description.empty())
+            function.members.push_back({"description", PythonJson::of_text(tool.description)});
+        if (auto parameters = parse_python_json(tool.parameters))
+            function.members.push_back({"parameters", std::move(*parameters)});
+        whole = empty_object();
+        whole->members.push_back({"type", PythonJson::of_text("function")});
+        whole->members.push_back({"function", std::move(function)});
+    }
+    if (!whole || whole->kind != PythonJson::Kind::kObject) return false;
+    PythonJson* const function = find_member(*whole, "function");
+    if (!function || function->kind != PythonJson::Kind::kObject) return false;
+    const bool changed = complete(*function);
+    if (changed) tool.whole = whole->dumps();
+    return changed;
+}
+
+void join(std::string& text, std::string_view paragraph) {
+    if (!text.empty() && !paragraph.empty()) text += "\n\n";
+    text += paragraph;
+}
+
+}  // namespace
+
+bool shorten_call_ids(ChatHistory& history) {
+    std::set<std::string> used;
+    each_call(history.messages, [&](size_t, const ToolCall& call) {
+        if (is_short_id(call.id)) used.insert(call.id);
+    });
+    std::map<std::string, std::string> known;
+    return replace_ids(history, [&](const ToolCall& call, size_t) {
+        if (is_short_id(call.id)) return call.id;
+        std::string& id = known[call.id];
+        for (uint64_t attempt = 0; id.empty(); ++attempt) {
+            std::string tried = short_id(call.id, attempt);
+            if (used.insert(tried).second) id = std::move(tried);
+        }
+        return id;
+    });
+}
+
+bool use_kimi_call_ids(ChatHistory& history) {
+    return replace_ids(history, [](const ToolCall& call, size_t index) {
+        const std::string head = "functions." + call.name + ":";
+        const bool numbered =
+            call.id.starts_with(head) && call.id.size() > head.size() &&
+            std::ranges::all_of(call.id.substr(head.size()), [](char c) { return c >= '0' && c <= '9'; });
+        return numbered ? call.id : head + std::to_string(index);
+    });
+}
+
+bool split_calls(ChatHistory& history) {
+    const auto has_several = [](const ChatMessage& message) { return message.tool_calls.size() > 1; };
+    if (std::ranges::none_of(history.messages, has_several)) return false;
+    fill_ids(history.messages);
+    std::vector<ChatMessage> split;
+    for (size_t i = 0; i < history.messages.size();) {
+        ChatMessage& message = history.messages[i++];
+        if (!has_several(message)) {
+            split.push_back(std::move(message));
+            continue;
+        }
+        std::vector<ChatMessage> results;
+        for (; i < history.messages.size() && history.messages[i].role == "tool"; ++i)
+            results.push_back(std::move(history.messages[i]));
+        const std::vector<ToolCall> calls = std::exchange(message.tool_calls, {});
+        for (size_t call = 0; call < calls.size(); ++call) {
+            // Only the first has the content and the reasoning before the calls.
+            ChatMessage one = call == 0 ? message : ChatMessage{"assistant", ""};
+            one.tool_calls = {calls[call]};
+            split.push_back(std::move(one));
+            const auto result = std::ranges::find(results, calls[call].id, &ChatMessage::tool_call_id);
+            if (result == results.end()) continue;
+            split.push_back(std::move(*result));
+            results.erase(result);
+        }
+        for (ChatMessage& other : results) split.push_back(std::move(other));
+    }
+    history.messages = std::move(split);
+    return true;
+}
+
+bool wrap_arguments(ChatHistory& history) {
+    bool changed = false;
+    each_call(history.messages, [&](size_t, ToolCall& call) {
+        if (call.arguments.empty() || is_object(call.arguments)) return;
+        PythonJson wrapped = empty_object();
+        wrapped.members.push_back({"arguments", PythonJson::of_text(call.arguments)});
+        call.arguments = wrapped.dumps();
+        changed = true;
+    });
+    return changed;
+}
+
+bool complete_tools(ChatHistory& history) {
+    bool changed = false;
+    for (ChatTool& tool : history.tools) changed |= complete_tool(tool, complete_function);
+    return changed;
+}
+
+bool complete_properties(ChatHistory& history) {
+    bool changed = false;
+    for (ChatTool& tool : history.tools) changed |= complete_tool(tool, complete_properties_of);
+    return changed;
+}
+
+bool move_content_to_reasoning(ChatHistory& history) {
+    bool changed = false;
+    for (ChatMessage& message : history.messages) {
+        if (!has_calls(message) || message.content.empty() || message.reasoning.empty()) continue;
+        join(message.reasoning, std::exchange(message.content, {}));
+        changed = true;
+    }
+    return changed;
+}
+
+bool move_reasoning_to_content(ChatHistory& history) {
+    bool changed = false;
+    for (ChatMessage& message : history.messages) {
+        if (!has_calls(message) || message.reasoning.empty()) continue;
+        join(message.reasoning, message.content);
+        message.content = std::exchange(message.reasoning, {});
+        changed = true;
+    }
+    return changed;
+}
+
+bool leave_calls_only(ChatHistory& history) {
+    bool changed = false;
+    for (ChatMessage& message : history.messages) {
+        if (!has_calls(message) || (message.content.empty() && message.reasoning.empty())) continue;
+        message.content.clear();
+        message.reasoning.clear();
+        changed = true;
+    }
+    return changed;
+}
+
+bool drop_empty_answers(ChatHistory& history) {
+    const auto is_empty = [](const ChatMessage& message) {
+        return is_answer(message) && message.content.empty() && message.reasoning.empty() && message.tool_calls.empty();
+    };
+    const auto count = std::ranges::count_if(history.messages, is_empty);
+    if (count == 0 || static_cast<size_t>(count) == history.messages.size()) return false;
+    std::erase_if(history.messages, is_empty);
+    return true;
+}
+
+std::span<const Rewriting> rewritings() noexcept {
+    static constexpr std::array<Rewriting, 9> all = {shorten_call_ids,
+                                                     split_calls,
+                                                     wrap_arguments,
+                                                     complete_tools,
+                                                     complete_properties,
+                                                     move_content_to_reasoning,
+                                                     move_reasoning_to_content,
+                                                     leave_calls_only,
+                                                     drop_empty_answers};
+    return all;
+}
+
+}  // namespace tessera::text
