@@ -1,6 +1,7 @@
 #include "apps/server/json_fields.hpp"
 
 #include "apps/server/api_error.hpp"
+#include "apps/server/json_fault.hpp"
 #include "apps/server/json_memory.hpp"
 #include "core/base/text.hpp"
 #include "core/text/utf8.hpp"
@@ -19,15 +20,26 @@ namespace json = boost::json;
 
 constexpr size_t kMaximumDepth = 64;
 
-size_t members_of(const json::value& value) {
+// Members of all objects in a value.
+struct Members {
     size_t count = 0;
-    if (value.is_array()) {
-        for (const json::value& element : value.get_array()) count += members_of(element);
-    } else if (value.is_object()) {
-        for (const auto& [key, member] : value.get_object()) count += 1 + members_of(member);
+    bool infinite = false;  // one of the numbers is: the parser reads 1e400 so
+
+    explicit Members(const json::value& value) { add(value); }
+
+    void add(const json::value& value) {
+        if (value.is_array()) {
+            for (const json::value& element : value.get_array()) add(element);
+        } else if (value.is_object()) {
+            for (const auto& [key, member] : value.get_object()) {
+                ++count;
+                add(member);
+            }
+        } else if (value.is_double()) {
+            infinite = infinite || !std::isfinite(value.get_double());
+        }
     }
-    return count;
-}
+};
 
 // Of valid JSON: each has a colon behind its key. The parser keeps the last of several with one key.
 size_t written_members(std::string_view text) {
@@ -46,7 +58,9 @@ std::string fault_of(std::string_view body, const boost::system::error_code& err
     for (const std::string_view mark : {"\xEF\xBB\xBF", "\xFF\xFE", "\xFE\xFF"}) {
         if (body.starts_with(mark)) return "it begins with a byte order mark; send UTF-8 without one";
     }
-    return is_utf8(body) ? error.message() : "it is not UTF-8";
+    // The parser says neither where nor what.
+    const auto fault = find_json_fault(body, kMaximumDepth);
+    return fault ? fault->message(body) : error.message();
 }
 
 }  // namespace
@@ -60,11 +74,16 @@ json::object parse_object(std::string_view body) {
     json::parser parser(storage, options);
     parser.reset(storage);
     parser.write(json::string_view(body.data(), body.size()), error);
-    if (error) throw ApiError(400, fmt::format("the request's body is not JSON: {}", fault_of(body, error)));
+    const auto refuse = [&] {
+        throw ApiError(400, fmt::format("the request's body is not JSON: {}", fault_of(body, error)));
+    };
+    if (error) refuse();
     json::value value = parser.release();
+    const Members members(value);
+    if (members.infinite) refuse();
     if (!value.is_object())
         throw ApiError(400, fmt::format("the request's body: expected a JSON object, found {}", shown(value)));
-    if (written_members(body) != members_of(value))
+    if (written_members(body) != members.count)
         throw ApiError(400, "the request's body: an object has a key twice, and only one of its values could count");
     return std::move(value.get_object());
 }
