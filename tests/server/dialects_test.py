@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import tempfile
 import unittest
@@ -204,6 +205,23 @@ class Dialects(unittest.TestCase):
     def server_metric(self, name):
         text = self.ask("/metrics", None, method="GET")[1].decode()
         return float(next(line.split()[1] for line in text.splitlines() if line.startswith(f"tessera_{name} ")))
+
+    def test_metrics_under_names_that_gateways_read(self):
+        """vLLM's: each once, with its type and the label model_name, and the numbers of Tessera's own."""
+        self.ask("/v1/chat/completions", {"messages": COUNT})
+        running_server.wait_for(lambda: self.server_metric("requests_running") == 0, "an answer is under way")
+        text = self.ask("/metrics", None, method="GET")[1].decode()
+        found = dict(re.findall(r'^vllm:(\w+)\{model_name="demo[^"]*"[^}]*\} (\S+)$', text, re.M))
+        types = dict(re.findall(r"^# TYPE vllm:(\w+) (\w+)$", text, re.M))
+        self.assertEqual(set(found), set(types))
+        self.assertEqual(len(re.findall("^# TYPE vllm:", text, re.M)), len(types))
+        for name in ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc", "gpu_cache_usage_perc", "cache_config_info"):
+            self.assertEqual(types[name], "gauge")
+        for name, own in (("num_requests_running", "requests_running"), ("num_requests_waiting", "requests_waiting"), ("kv_cache_usage_perc", "cache_usage_ratio"),
+                          ("generation_tokens_total", "generated_tokens_total"), ("prefix_cache_hits_total", "reused_tokens_total")):
+            self.assertEqual(float(found[name]), self.server_metric(own), name)
+        self.assertGreaterEqual(float(found["prefix_cache_queries_total"]), float(found["prefix_cache_hits_total"]))
+        self.assertRegex(text, r'vllm:cache_config_info\{model_name="[^"]+",block_size="64",num_gpu_blocks="[1-9]\d*"\} 1\n')
 
     def parts(self, text):
         """The objects of a stream, whichever way they are framed."""

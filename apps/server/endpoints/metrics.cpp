@@ -16,12 +16,20 @@ class Metrics {
         if (!alias.empty()) write(fmt::format("llamacpp:{}", alias), type, help, value);
     }
 
+    // Under names of vLLM, with the labels in braces that theirs have: "{model_name=\"demo\"}".
+    template <typename Value>
+    void add_vllm(std::initializer_list<std::string_view> names, std::string_view type, std::string_view help,
+                  Value value, std::string_view labels) {
+        for (const std::string_view name : names) write(fmt::format("vllm:{}", name), type, help, value, labels);
+    }
+
     std::string text;
 
   private:
     template <typename Value>
-    void write(const std::string& name, std::string_view type, std::string_view help, Value value) {
-        text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
+    void write(const std::string& name, std::string_view type, std::string_view help, Value value,
+               std::string_view labels = {}) {
+        text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0}{4} {3}\n", name, help, type, value, labels);
     }
 };
 
@@ -53,6 +61,49 @@ void add_kept(Metrics& metrics, const session::KeptStatus& kept) {
                 kept.given_up);
     metrics.add("kept_forgotten_pages_total", "counter", "Pages whose files were removed to stay below the limit.",
                 s.forgotten_pages);
+}
+
+// The value of a label, in double quotes.
+std::string label_text(std::string_view value) {
+    std::string out = "\"";
+    for (const char c : value) {
+        if (c == '\n') {
+            out += "\\n";
+            continue;
+        }
+        if (c == '\\' || c == '"') out += '\\';
+        out += c;
+    }
+    return out + '"';
+}
+
+struct Load {
+    size_t running, waiting;
+    double cache_usage;  // 0 to 1
+};
+
+// Metrics by which gateways choose a replica, under vLLM's names: those of its version 1 first, then older ones that
+// routers still read.
+void add_vllm(Metrics& metrics, const ServedModel& model, const session::ServiceStatus& status, const Load& load) {
+    const session::GeneratorCounters& c = status.counters;
+    const std::string name = fmt::format("model_name={}", label_text(model.name)), labels = fmt::format("{{{}}}", name);
+    metrics.add_vllm({"num_requests_running"}, "gauge", "Generations in steps.", load.running, labels);
+    metrics.add_vllm({"num_requests_waiting"}, "gauge", "Generations that wait.", load.waiting, labels);
+    metrics.add_vllm({"kv_cache_usage_perc", "gpu_cache_usage_perc"}, "gauge",
+                     "Share of pages that requests use, 0 to 1.", load.cache_usage, labels);
+    metrics.add_vllm({"prefix_cache_queries_total", "gpu_prefix_cache_queries_total"}, "counter",
+                     "Tokens of prompts that were looked up in the prefix cache.", c.prompt_tokens + c.reused_tokens,
+                     labels);
+    metrics.add_vllm({"prefix_cache_hits_total", "gpu_prefix_cache_hits_total"}, "counter",
+                     "Tokens of prompts that were found in the prefix cache.", c.reused_tokens, labels);
+    metrics.add_vllm({"prompt_tokens_total"}, "counter", "Tokens of prompts, cached ones included.",
+                     c.prompt_tokens + c.reused_tokens, labels);
+    metrics.add_vllm({"generation_tokens_total"}, "counter", "Tokens that were generated.", c.generated_tokens, labels);
+    metrics.add_vllm({"num_preemptions_total"}, "counter", "Generations that gave up their pages to others.",
+                     c.preempted, labels);
+    metrics.add_vllm(
+        {"cache_config_info"}, "gauge", "Size of the cache: tokens of a page, and pages.", 1,
+        fmt::format("{{{},block_size=\"{}\",num_gpu_blocks=\"{}\"}}", name, TSR_PAGE_TOKENS, status.pages));
 }
 
 double rate(uint64_t tokens, double seconds) {
@@ -121,9 +172,9 @@ HttpResponse metrics_text(const EndpointContext& context, const HttpRequest&) {
         m.add("cache_prefix_pages", "gauge", "Pages that later requests may share.", s.prefix_pages);
         m.add("cache_evictable_pages", "gauge", "Of those, pages that no request uses now.", s.evictable_pages);
         m.add("cache_evictions_total", "counter", "Pages that were forgotten to make room.", s.evictions);
-        m.add("cache_usage_ratio", "gauge", "Share of pages that requests use.",
-              s.pages ? 1 - static_cast<double>(s.free_pages + s.evictable_pages) / s.pages : 0.0,
-              "kv_cache_usage_ratio");
+        const double usage = s.pages ? 1 - static_cast<double>(s.free_pages + s.evictable_pages) / s.pages : 0.0;
+        m.add("cache_usage_ratio", "gauge", "Share of pages that requests use.", usage, "kv_cache_usage_ratio");
+        add_vllm(m, *model, s, {generating + prompts, s.waiting.requests + paused, usage});
         if (s.kept) add_kept(m, *s.kept);
         m.add("prompt_chunk_rows", "gauge", "Rows of prompts in one step.", s.chunk_rows);
         add_compared(m, "prompt", s.compared.prompts);
