@@ -27,6 +27,7 @@ class ApiError : public std::runtime_error {
     unsigned retry_after = 0;
     // In place of the type that follows from the status; empty: that one.
     std::string type;
+    std::string details;  // JSON of an object, for APIs whose errors have one; empty: none
     std::vector<std::pair<std::string_view, uint64_t>> more;  // further members of the JSON, with static names
 
   private:

@@ -11,7 +11,10 @@ using enum Standing;
 constexpr FieldRow kConversationRows[] = {
     {"messages", kHonoured, "the conversation"},
     {"tools", kHonoured, "functions that the model may call"},
-    {"tool_choice", kHonoured, "auto, none; required, a function or allowed_tools: the answer is such calls"},
+    {"tool_choice", kHonoured,
+     "auto, none; required, a function or allowed_tools of mode required: the answer is such calls; allowed_tools of "
+     "mode "
+     "auto: it may be"},
     {"parallel_tool_calls", kHonoured, "false: the answer has one call at most"},
     {"chat_template_kwargs", kHonoured,
      "variables of the template; thinking or enable_thinking: whether the model thinks before it answers"},
@@ -32,7 +35,7 @@ constexpr FieldRow kChatRows[] = {
     {"audio", kRefused, kTextAlone},
     {"modalities", kRefused, kTextAlone, R"([["text"], []])"},
     {"mm_processor_kwargs", kRefused, kTextAlone, "[{}]"},
-    {"verbosity", kRefused, "models have no such setting; ask for it in a message", R"(["medium"])"},
+    {"verbosity", kHint, "models have no such setting; ask for it in a message", R"(["medium"])", R"(["low", "high"])"},
     {"reasoning", kRefused, "use reasoning_effort", "[]"},
     {"thinking", kRefused, "use chat_template_kwargs or reasoning_effort", "[]"},
     {"enable_thinking", kRefused, "use chat_template_kwargs or reasoning_effort", "[]"},
@@ -44,10 +47,14 @@ constexpr FieldRow kChatRows[] = {
     {"reasoning_format", kRefused, "reasoning is in reasoning_content", R"(["auto", "deepseek"])"},
     {"reasoning_in_content", kRefused, "reasoning is in reasoning_content"},
     {"separate_reasoning", kRefused, "reasoning is in reasoning_content", "[true]"},
+    {"stream_reasoning", kRefused, "a stream has reasoning as the model writes it", "[true]"},
     {"thinking_forced_open", kRefused, "use chat_template_kwargs"},
     {"parse_tool_calls", kRefused, "calls are in tool_calls", "[true]"},
     {"chat_template", kRefused, "the template is the server's (--chat-template, --chat-template-file)", R"([""])"},
     {"documents", kRefused, "put documents into messages"},
+    {"echo", kRefused, "use continue_final_message; the answer has only what is new"},
+    {"media_io_kwargs", kRefused, kTextAlone, "[{}]"},
+    {"use_audio_in_video", kRefused, kTextAlone},
     {"add_special_tokens", kRefused, "the template writes what begins a conversation"},
     {"skip_special_tokens", kRefused, "/v1/completions shows control tokens", "[true]"},
 };
@@ -63,11 +70,11 @@ constexpr FieldRow kNamedFunctionRows[] = {
 
 constexpr FieldRow kAllowedChoiceRows[] = {
     {"type", kHonoured, "allowed_tools"},
-    {"allowed_tools", kHonoured, "of which one is called"},
+    {"allowed_tools", kHonoured, "mode, and the functions of which one is, or may be, called"},
 };
 
 constexpr FieldRow kAllowedToolsRows[] = {
-    {"mode", kHonoured, "required"},
+    {"mode", kHonoured, "auto: the model is told of these tools only; required: one of them is called"},
     {"tools", kHonoured, "a list of functions by their names"},
 };
 

@@ -84,7 +84,9 @@ std::vector<text::ToolCall> calls_of(const Fields& message) {
 text::ChatMessage message_of(const json::object& object, const std::string& path) {
     const Fields fields(object, message_table(), path);
     const auto role = fields.text("role");
-    if (!role) fields.reject("role", "system, developer, user, assistant or tool");
+    static constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
+    if (!role || std::ranges::find(kRoles, *role) == std::end(kRoles))
+        fields.reject("role", "system, developer, user, assistant or tool");
     text::ChatMessage message{std::string(*role), content_of(fields)};
     message.reasoning = read_any(fields, {"reasoning_content", "reasoning"}, [&](std::string_view name) {
                             return fields.text(name);

@@ -150,9 +150,9 @@ void append_line(std::string& to, std::string_view text) {
 ToolChoice read_allowed_tools(
     const Fields& allowed,
     const std::function<std::string(const boost::json::object& tool, const std::string& path)>& name_of) {
-    if (allowed.text("mode") != "required")
-        allowed.refuse("mode", "of tools some of which may be called, one must be: give only those in tools");
-    ToolChoice made{ToolChoice::Kind::kNamed};
+    const auto mode = allowed.text("mode");
+    if (mode != "auto" && mode != "required") allowed.reject("mode", "auto or required");
+    ToolChoice made{mode == "auto" ? ToolChoice::Kind::kAuto : ToolChoice::Kind::kNamed};
     each_object(allowed, "tools", kMaximumTools, [&](const boost::json::object& tool, const std::string& where) {
         made.names.push_back(name_of(tool, where));
     });
@@ -166,6 +166,16 @@ void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& 
     std::vector<text::ChatTool>& tools = conversation.options.tools;
     if (choice.kind == kNone) tools.clear();
     const bool required = choice.kind == kRequired || choice.kind == kNamed;
+    const auto chooses = [&](const text::ChatTool& tool) {
+        return choice.names.empty() || std::ranges::find(choice.names, tool.name) != choice.names.end();
+    };
+    for (const std::string& name : choice.names) {
+        if (std::ranges::find(tools, name, &text::ChatTool::name) == tools.end())
+            throw ApiError(400, fmt::format("tool_choice: tools have no function '{}'", printable(name, 60)),
+                           "tool_choice");
+    }
+    // Of tools that may be called the model is told of the allowed ones only.
+    if (!required) std::erase_if(tools, [&](const text::ChatTool& tool) { return !chooses(tool); });
     conversation.one_call = !choice.parallel;
     if (!required) {
         if (any_strict(tools)) conversation.calls = free_calls(conversation, "tools");
@@ -173,13 +183,7 @@ void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& 
     }
     std::vector<structure::CallableTool> chosen;
     for (const text::ChatTool& tool : tools) {
-        if (choice.names.empty() || std::ranges::find(choice.names, tool.name) != choice.names.end())
-            chosen.push_back({tool.name, tool.parameters});
-    }
-    for (const std::string& name : choice.names) {
-        if (std::ranges::find(chosen, name, &structure::CallableTool::name) == chosen.end())
-            throw ApiError(400, fmt::format("tool_choice: tools have no function '{}'", printable(name, 60)),
-                           "tool_choice");
+        if (chooses(tool)) chosen.push_back({tool.name, tool.parameters});
     }
     if (chosen.empty()) fields.refuse("tool_choice", "there are no tools that could be called");
     // A function that is named is called once.

@@ -42,7 +42,7 @@ struct Conversation {
 struct ToolChoice {
     enum class Kind : uint8_t { kAuto, kNone, kRequired, kNamed };
     Kind kind = Kind::kAuto;
-    std::vector<std::string> names = {};  // of kNamed: one of them is to be called
+    std::vector<std::string> names = {};  // of kNamed: one of them is to be called; of kAuto: may be, empty: all
     bool parallel = true;                 // several in one answer
 };
 
@@ -125,8 +125,8 @@ std::string unread_part(std::string_view type);
 // Puts a text, if there is any, on a line of its own.
 void append_line(std::string& to, std::string_view text);
 
-// Of a choice among `allowed`, an object with a mode and a list of tools: their names, by `name_of`. Throws
-// ApiError(400) for a mode other than required: with tools some of which may be called, those alone are to be sent.
+// Reads a choice among `allowed`, an object with a mode, auto or required, and a list of tools, whose names `name_of`
+// returns. Throws ApiError(400).
 ToolChoice read_allowed_tools(
     const Fields& allowed,
     const std::function<std::string(const boost::json::object& tool, const std::string& path)>& name_of);

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace tessera::server {
 namespace {
@@ -67,6 +68,11 @@ bool reads_base64(const Fields& fields) {
     return format == "base64";
 }
 
+size_t read_dimensions(const Fields& fields, const ModelText& model) {
+    const int64_t most = model.embedding ? model.embedding : std::numeric_limits<int32_t>::max();
+    return static_cast<size_t>(fields.integer("dimensions", 1, most).value_or(0));
+}
+
 void normalise(std::vector<float>& vector, int64_t norm) {
     if (norm < 0) return;
     double size = 0;
@@ -100,6 +106,7 @@ EmbeddingsResponder::EmbeddingsResponder(std::shared_ptr<Exchange> exchange, std
 void EmbeddingsResponder::on_finish(size_t prompt, const session::Answer& answer) {
     std::vector<float>& vector = embeddings_.vectors[prompt];
     vector = answer.embedding;
+    if (how_.dimensions > 0 && how_.dimensions < vector.size()) vector.resize(how_.dimensions);
     normalise(vector, how_.norm);
     embeddings_.prompt_tokens += answer.prompt_tokens;
     embeddings_.seconds = std::max(embeddings_.seconds, answer.seconds);

@@ -28,6 +28,7 @@ struct EmbeddingsDelivery {
     int64_t norm = 2;
     bool base64 = false;
     std::string (*write)(const Embeddings&) = nullptr;
+    size_t dimensions = 0;  // values of each vector, the first ones; 0: all
 };
 
 struct EmbeddingsRequest {
@@ -41,6 +42,9 @@ std::vector<session::Request> read_inputs(const Fields& fields, std::string_view
 
 // The field encoding_format: whether it is base64. Throws ApiError(400).
 bool reads_base64(const Fields& fields);
+
+// The field dimensions, 1 to the length of the model's hidden states; 0 where it is missing. Throws ApiError(400).
+size_t read_dimensions(const Fields& fields, const ModelText& model);
 
 // Divides by the norm as EmbeddingsDelivery has it; a vector of zeros stays.
 void normalise(std::vector<float>& vector, int64_t norm);

@@ -28,6 +28,10 @@ struct HttpRequest {
     const std::string* header(std::string_view name) const noexcept;
 };
 
+// Adds a value to the header `name`: all of one name are in one line, "a, b". A value that is there already is left
+// out; after 32 values "..." says that there are more. Bytes outside of printable ASCII, and commas, become '?'.
+void add_header_value(Headers& headers, std::string_view name, std::string_view value);
+
 struct HttpResponse {
     unsigned status = 200;
     std::string type = "application/json";
@@ -63,6 +67,9 @@ class Exchange {
 
     // The request's body has been read and is empty from now on: it counts among the memory that all requests share.
     virtual void drop_body() = 0;
+
+    // Adds a value to a header of the response, as add_header_value() does. Has no effect after the response has begun.
+    virtual void add_header(std::string_view name, std::string_view value) = 0;
 
     // The whole response. Where there is no memory for it, or for a part, the connection is closed; neither throws
     // then.

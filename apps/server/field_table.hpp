@@ -20,16 +20,20 @@ enum class Standing : uint8_t {
     kHonoured,  // read by code: Fields::check_read() fails for one that is not
     kHarmless,  // cannot change the answer, whatever it says
     kRefused,   // with every value but those that ask for nothing
+    kHint,  // without effect; accepted with the values of `wished`, which the response's header names, and neutral ones
 };
 
 struct FieldRow {
     std::string_view name;
     Standing standing;
-    // Honoured: what it does. Harmless: why it changes nothing. Refused: why, or what to use instead.
+    // Honoured: what it does. Harmless: why it changes nothing. Refused: why, or what to use instead. Hint: why it has
+    // no effect, or what to use instead.
     std::string_view text;
-    // Of a refused field: a JSON list of the values that ask for nothing, beside null. kOff if empty; kNotPositive: any
-    // number that is not above 0.
+    // Of a refused field or a hint: a JSON list of the values that ask for nothing, beside null. kOff if empty;
+    // kNotPositive: any number that is not above 0.
     std::string_view neutral = {};
+    // Of a hint: a JSON list of the values that ask for something the server does not do.
+    std::string_view wished = {};
 };
 
 inline constexpr std::string_view kOff = R"([false, 0, "", []])";
@@ -48,15 +52,18 @@ class FieldTable {
 
     // Throws ApiError(400) that names the first field of `object`, which lies at `path` in the request, that is not
     // known or is refused; null asks for nothing, whatever the name. `name`: of the object in the message, where
-    // several share the table; empty: the table's.
+    // several share the table; empty: the table's. Adds hints that were given to the response's header kNoEffectHeader
+    // (response_notes.hpp).
     void check(const boost::json::object& object, std::string_view path, std::string_view name = {}) const;
 
   private:
     bool is_neutral(size_t row, const boost::json::value& value) const;
+    // Of a hint with a value that is not neutral.
+    void take_hint(size_t row, const boost::json::value& value, const std::string& path) const;
 
     std::string name_;
     std::vector<FieldRow> rows_;
-    std::vector<boost::json::array> neutral_;  // by row
+    std::vector<boost::json::array> neutral_, wished_;  // by row
     std::unordered_map<std::string_view, size_t> index_;
 };
 

@@ -23,6 +23,9 @@ constexpr std::string_view kContext = "the context is the server's (-c); prompts
 constexpr std::string_view kServedAlike = "all requests of a client are served alike";
 constexpr std::string_view kWithoutRange = "of no effect without dynatemp, which is refused; use dynatemp_range";
 constexpr std::string_view kBias = "use logit_bias to forbid tokens";
+constexpr std::string_view kKeysShareNothing = "clients with keys of their own share nothing that is cached";
+constexpr std::string_view kNoStates = "answers have no states of the model; /v1/embeddings has pooled ones";
+constexpr std::string_view kOneServer = "prompts are computed by the server that answers";
 
 // Of every request that generates text.
 constexpr FieldRow kGenerationRows[] = {
@@ -149,8 +152,27 @@ constexpr FieldRow kGenerationRows[] = {
     {"web_search_options", kRefused, "this version searches nothing", "[]"},
     {"lora", kRefused, "this version loads no adapters"},
     {"prediction", kHarmless, "a hint for drafts, which change speed alone and are made of prompt and answer"},
-    {"store", kRefused, "this version stores no answers"},
-    {"cache_salt", kRefused, "clients with keys of their own share nothing that is cached"},
+    {"store", kHint, "this version stores no answers", "[false]", "[true]"},
+    {"cache_salt", kRefused, kKeysShareNothing},
+    {"extra_key", kRefused, kKeysShareNothing},
+    {"rid", kHarmless, kBookkeeping},
+    {"no_stop_trim", kRefused, "answers end before the texts of stop"},
+    {"return_hidden_states", kRefused, kNoStates},
+    {"return_routed_experts", kRefused, kNoStates},
+    {"return_prompt_token_ids", kRefused, "use return_tokens of /completion"},
+    {"return_cached_tokens_details", kRefused, "usage has the number of cached tokens"},
+    {"return_meta_info", kRefused, "usage and timings have what is known of an answer"},
+    {"stop_regex", kRefused, "answers end by the texts of stop"},
+    {"lora_path", kRefused, "this version loads no adapters"},
+    {"session_params", kRefused, "send the whole text: what is cached of it is found", "[{}]"},
+    {"custom_logit_processor", kRefused, kBias},
+    {"custom_params", kRefused, kBias, "[{}]"},
+    {"vllm_xargs", kRefused, "this server has no such extensions", "[{}]"},
+    {"kv_transfer_params", kRefused, kOneServer, "[{}]"},
+    {"bootstrap_host", kRefused, kOneServer},
+    {"bootstrap_port", kRefused, kOneServer},
+    {"bootstrap_room", kRefused, kOneServer},
+    {"data_parallel_rank", kRefused, "the server's plan decides where and how the model runs", "[0, -1]"},
     {"speculative_ngram", kHarmless, kNoDrafts},
 };
 
@@ -169,8 +191,7 @@ constexpr FieldRow kVectorRows[] = {
     {"input", kHonoured, "a text, a list of tokens, or a list of such, 2048 at most"},
     {"encoding_format", kHonoured, "float, or base64: little-endian 32-bit floats"},
     {"pooling", kHonoured, "mean or last: of the hidden states of all tokens, or that of the last"},
-    {"dimensions", kRefused, "vectors are as long as the model's states; cut and normalise them where they are used",
-     "[]"},
+    {"dimensions", kHonoured, kDimensionsText},
     {"model", kHarmless, "the one model answers, whatever it is called"},
 };
 
@@ -188,7 +209,7 @@ constexpr FieldRow kCacheOptions[] = {
 
 constexpr FieldRow kStreamOptions[] = {
     {"include_usage", kHonoured, "a last part with the usage"},
-    {"include_obfuscation", kRefused, "the sizes of parts are not hidden"},
+    {"include_obfuscation", kHint, "the sizes of parts are not hidden", "[false]", "[true]"},
     {"continuous_usage_stats", kRefused, "the usage is in the last part"},
 };
 

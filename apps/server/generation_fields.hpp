@@ -16,6 +16,9 @@ inline constexpr std::string_view kBookkeeping = "the sender's own bookkeeping";
 inline constexpr std::string_view kAllCached = "everything that can be cached is";
 inline constexpr std::string_view kNotShown = "the model is not shown it";
 inline constexpr std::string_view kCacheOptionsTold = "an object, of which nothing changes what is cached";
+inline constexpr std::string_view kDimensionsText =
+    "values of each vector: its first ones, normalised again; vectors of a model that was not trained for it lose "
+    "meaning";
 inline constexpr std::string_view kTextAlone = "this version reads and makes text alone";
 
 // Of every request that generates text.

@@ -24,6 +24,7 @@ struct ModelText {
     // Of hidden states, where a request says nothing; nothing: as the file asks, which is not computed.
     std::optional<session::Pooling> pooling = session::Pooling::kLast;
     text::InfillTokens infill;     // of the vocabulary
+    uint32_t embedding = 0;        // values of a hidden state; 0: not known
     uint32_t context = 0;          // tokens that the engine's cache holds
     uint32_t request_context = 0;  // those of one request at most; 0: as many as the cache
     uint32_t context_of_request() const noexcept { return request_context ? request_context : context; }

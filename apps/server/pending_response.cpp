@@ -58,6 +58,12 @@ bool PendingResponse::give_up_body() {
     return true;
 }
 
+void PendingResponse::add_header(std::string_view name, std::string_view value) {
+    const std::scoped_lock lock(mutex_);
+    if (started_ || ended_) return;
+    add_header_value(headers_, name, value);
+}
+
 // Its callers are threads that serve everybody: want of memory for one response ends that one alone.
 void PendingResponse::respond(HttpResponse response) try {
     const std::scoped_lock lock(mutex_);

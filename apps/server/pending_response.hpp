@@ -47,6 +47,7 @@ class PendingResponse final : public Exchange, public std::enable_shared_from_th
     const HttpRequest& request() const noexcept override { return request_; }
     bool begin_work() override;
     void drop_body() override;
+    void add_header(std::string_view name, std::string_view value) override;
     void respond(HttpResponse response) override;
     void begin_stream(std::string_view type) override;
     void send(std::string part) override;
@@ -81,9 +82,9 @@ class PendingResponse final : public Exchange, public std::enable_shared_from_th
     HttpRequest request_;
     const bool keep_alive_, chunked_;
     const Dialect& dialect_;
-    Headers headers_;
     uint64_t written_ = 0;      // of the thread of I/O
     mutable std::mutex mutex_;  // of all below
+    Headers headers_;
     HeldBytes body_, unread_;
     Work work_ = Work::kWaits;
     std::string pending_;

@@ -17,6 +17,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr double kFar = 1e6, kLongestMilliseconds = 1e12;
+constexpr int64_t kMaximumTopTokens = 20;
 constexpr int64_t kMaximumTokens = std::numeric_limits<uint32_t>::max();
 constexpr size_t kMaximumStops = 128, kMaximumStopBytes = 16 << 10, kMaximumBiases = 4096;
 
@@ -131,8 +132,11 @@ void read_sampling(const Fields& fields, const ModelText& model, session::Sampli
     for (const session::SamplingField& field : session::kSamplingFields) {
         std::vector<std::string_view> names = session::aliases_of(field);
         names.insert(names.begin(), field.name);
-        const auto value =
-            read_any(fields, names, [&](std::string_view name) { return fields.number(name, -kAny, kAny); });
+        const auto value = read_any(fields, names, [&](std::string_view name) {
+            if (const json::value* const given = fields.find(name); given && !given->is_number())
+                fields.reject(name, fmt::format("a number from {} to {}", field.minimum, field.maximum));
+            return fields.number(name, -kAny, kAny);
+        });
         if (value) of_field(fields, field.name, [&] { field.set(p, *value); });
     }
     // No text is longer than the context; a window of that length would only take memory.
@@ -174,14 +178,19 @@ std::vector<std::string> read_stops(const Fields& fields) {
         std::vector<std::string> stops;
         // Nothing ends where nothing is, so an empty text is as none.
         const auto add = [&](const json::value& value) {
-            if (!value.is_string()) fields.reject(name, "a text or a list of texts");
             if (!value.get_string().empty()) stops.emplace_back(value.get_string());
         };
         if (given->is_string()) {
             add(*given);
         } else {
             if (!given->is_array()) fields.reject(name, "a text or a list of texts");
-            for (const json::value& value : *fields.array(name, kMaximumStops)) add(value);
+            size_t index = 0;
+            for (const json::value& value : *fields.array(name, kMaximumStops)) {
+                const std::string where = fmt::format("{}[{}]", fields.path(name), index++);
+                if (!value.is_string())
+                    throw ApiError(400, fmt::format("{}: expected a text, found {}", where, shown(value)), where);
+                add(value);
+            }
         }
         size_t bytes = 0;
         for (const std::string& stop : stops) bytes += stop.size();
@@ -233,6 +242,14 @@ session::Request read_request(const Fields& fields, const ModelText& model, std:
     request.reuse = fields.boolean("cache_prompt").value_or(true);
     session::check_sampling_parameters(p, model.tokenizer->size());
     return request;
+}
+
+std::optional<uint32_t> read_probabilities(const Fields& fields) {
+    const bool wanted = fields.boolean("logprobs").value_or(false);
+    const auto top = fields.integer("top_logprobs", 0, kMaximumTopTokens);
+    if (!wanted && top.value_or(0) > 0)
+        throw ApiError(400, "top_logprobs: has a meaning with \"logprobs\": true alone", "top_logprobs");
+    return wanted ? std::optional(static_cast<uint32_t>(top.value_or(0))) : std::nullopt;
 }
 
 void check_length(uint64_t bytes, const ModelText& model) {

@@ -36,6 +36,10 @@ std::vector<std::string> read_stops(const Fields& fields);
 session::Request read_request(const Fields& fields, const ModelText& model,
                               std::optional<uint32_t> default_tokens = {});
 
+// The fields logprobs and top_logprobs: how many of the most likely tokens each token is reported with, 0 to 20;
+// nothing where no probabilities are requested. Throws ApiError(400).
+std::optional<uint32_t> read_probabilities(const Fields& fields);
+
 // Throws ApiError(400, "context_length_exceeded") for a text of so many bytes of which the context would not hold the
 // tokens even if all were as long as can be: before it is tokenised, which takes seconds and much memory for what is
 // that long.

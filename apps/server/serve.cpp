@@ -81,6 +81,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
                                      host.progress(done, total);
                                  });
     served->context = served->engine->context();
+    served->embedding = served->engine->info().embedding;
     const uint32_t most = served->engine->sequence_tokens(), made_for = served->engine->info().context;
     served->request_context = std::min(most, options.server.request_context.value_or(made_for ? made_for : most));
     session::ServiceOptions service;

@@ -10,6 +10,7 @@
 #include "apps/server/page.hpp"
 #include "apps/server/query.hpp"
 #include "apps/server/request_workers.hpp"
+#include "apps/server/response_notes.hpp"
 #include "apps/server/spare_descriptors.hpp"
 #include "apps/server/tls_identity.hpp"
 #include "core/base/error.hpp"
@@ -460,6 +461,7 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
         std::optional<HttpResponse> response;
         try {
             const JsonMemory::Scope counted(large ? &json_memory : nullptr);
+            const ResponseNotes notes(*exchange);
             if (endpoint.work) {
                 response = endpoint.work(endpoint_context, exchange->request());
             } else {

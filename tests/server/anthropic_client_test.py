@@ -38,6 +38,31 @@ class Scripted(ScriptedServer):
                                                          "content": [{"type": "text", "text": "sunny"}]}]}])
         self.assertEqual((answer.stop_reason, [block.text for block in answer.content]), ("end_turn", ["It is sunny."]))
 
+    def test_the_tool_runner(self):
+        """It asks for a thread first, and goes on without one where the refusal has the details that it knows."""
+        asked = []
+
+        @anthropic.beta_tool
+        def get_weather(city: str) -> str:
+            """Weather of a city
+
+            Args:
+                city: The city
+            """
+            asked.append(city)
+            return "sunny"
+        before = self.server.metric("http_requests_total")
+        last = self.client.beta.messages.tool_runner(model="any", max_tokens=100, messages=[QUESTION], tools=[get_weather]).until_done()
+        self.assertEqual((asked, [block.text for block in last.content]), (["Paris"], ["It is sunny."]))
+        # One with the thread, two without it, and this metric's.
+        self.assertEqual(self.server.metric("http_requests_total") - before, 4)
+        for thread in ({"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}):
+            with self.assertRaises(anthropic.BadRequestError) as raised:
+                self.client.beta.messages.create(model="any", max_tokens=1, messages=[QUESTION], thread=thread)
+            details = raised.exception.body["error"]["details"]
+            self.assertEqual((details["error_code"], type(details["unsupported"])), ("thread_unsupported_request", list))
+            self.assertEqual(raised.exception.error_code, "thread_unsupported_request")
+
     def test_thinking_in_a_stream(self):
         kinds = []
         with self.client.messages.stream(model="any", max_tokens=100, messages=[QUESTION], tools=[TOOL],

@@ -97,8 +97,22 @@ class Known(unittest.TestCase):
         old = client.embeddings(model="any", prompt="abc")
         self.assertEqual(list(old.embedding), list(answer.embeddings[0]))
 
+    def test_dimensions(self):
+        """The first values, normalised again."""
+        def vectors(**fields):
+            return [entry.embedding for entry in self.client.embeddings.create(model="any", input=texts, **fields).data]
+        texts, mean = ["abc", "The quick brown fox"], {"extra_body": {"pooling": "mean"}}
+        whole, cut = vectors(**mean), vectors(dimensions=105, **mean)
+        for long, short in zip(whole, cut):
+            numpy.testing.assert_allclose(short, unit(numpy.array(long[:105])), atol=1e-6)
+        self.assertEqual(vectors(dimensions=WIDTH, **mean), whole)
+        numpy.testing.assert_allclose(self.embedding(content=[97, 98, 99], pooling="mean", dimensions=98, embd_normalize=-1), (self.counts([97]) / 3 * numpy.sqrt(WIDTH))[:98], rtol=1e-3)
+        client = ollama.Client(host=f"http://127.0.0.1:{self.server.port}")
+        for short in (client.embed(model="any", input=texts, dimensions=200).embeddings, vectors(dimensions=200)):
+            self.assertEqual([(len(vector), max(vector)) for vector in short], [(200, 1), (200, 1)])
+
     def test_what_is_refused(self):
-        for fields, part in (({"dimensions": 8}, "dimensions"), ({"encoding_format": "int8"}, "encoding_format"), ({"extra_body": {"pooling": "cls"}}, "pooling"),
+        for fields, part in (({"dimensions": 0}, "dimensions"), ({"dimensions": WIDTH + 1}, str(WIDTH)), ({"encoding_format": "int8"}, "encoding_format"), ({"extra_body": {"pooling": "cls"}}, "pooling"),
                              ({"extra_body": {"nonsense": 1}}, "nonsense"), ({"input": []}, "input"), ({"input": [[]]}, "input"), ({"input": [[70], [100000]]}, "input"),
                              ({"input": ["a"] * 2049}, "2048"), ({"input": "long " * 5000}, "context")):
             with self.assertRaises(openai.BadRequestError) as raised:

@@ -56,6 +56,13 @@ class HostileInput(unittest.TestCase):
         error = self.refused({**chat(), "top_p": 2})
         self.assertEqual(error["param"], "top_p")
         self.assertIn("found 2", error["message"])
+        for path, body, where, said in (("/v1/chat/completions", {**chat(), "temperature": "hot"}, "temperature", 'a number from 0 to 1000000, found "hot"'),
+                                        ("/v1/chat/completions", {**chat(), "stop": ["a", 1]}, "stop[1]", "expected a text, found 1"),
+                                        ("/v1/chat/completions", {"messages": [{"role": "robot", "content": "a"}]}, "messages[0].role", 'found "robot"')):
+            status, answer = self.server.request("POST", path, body)
+            self.assertEqual((status, answer["error"]["param"]), (400, where), answer)
+            self.assertIn(said, answer["error"]["message"])
+        self.assertIn("max_tokens: required", self.server.request("POST", "/v1/messages", chat())[1]["error"]["message"])
         self.assertIn("expected a text or a list of texts, found 5", self.refused({**chat(), "stop": 5})["message"])
 
     def test_stops_of_completions(self):

@@ -66,6 +66,25 @@ class Bundled(unittest.TestCase):
         whole = self.server.request("POST", "/v1/completions", {"prompt": "The", "temperature": 0, "max_tokens": 3})[1]
         self.assertEqual(raw.response, whole["choices"][0]["text"])
 
+    def test_log_probabilities(self):
+        options = {"temperature": 0, "num_predict": 3}
+        answer = self.client.chat("any", COUNT, options=options, logprobs=True, top_logprobs=2)
+        self.assertEqual("".join(token.token for token in answer.logprobs), answer.message.content)
+        for token in answer.logprobs:
+            self.assertLessEqual(token.logprob, 0)
+            self.assertEqual(len(token.top_logprobs), 2)
+            self.assertEqual(token.top_logprobs[0].token, token.token)
+        expected = [(token.token, token.logprob) for token in answer.logprobs]
+        for parts in (self.client.chat("any", COUNT, options=options, logprobs=True, stream=True),
+                      self.client.generate("any", COUNT[0]["content"], options=options, logprobs=True, stream=True)):
+            self.assertEqual([(token.token, token.logprob) for part in parts for token in part.logprobs or []], expected)
+        self.assertEqual(len(self.client.generate("any", "The", raw=True, options=options, logprobs=True).logprobs), 3)
+        self.assertIsNone(self.client.chat("any", COUNT, options=options).logprobs)
+        for fields, part in (({"top_logprobs": 2}, "top_logprobs"), ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"), ({"logprobs": 1}, "logprobs")):
+            status, answer = self.server.request("POST", "/api/chat", {"messages": COUNT, **fields})
+            self.assertEqual(status, 400, answer)
+            self.assertIn(part, answer["error"])
+
     def test_loading(self):
         """Requests without a prompt or messages ask for the model itself."""
         self.assertEqual((self.client.generate("any").done_reason, self.client.generate("any", keep_alive=0).done_reason), ("load", "unload"))

@@ -169,6 +169,45 @@ class OpenAiClient(unittest.TestCase):
             self.assertEqual(raised.exception.status_code, 400, fields)
             self.assertTrue(raised.exception.body["message"])
 
+    def test_hints(self):
+        """Wishes that have no effect are accepted, and a header names them; of a stream, too."""
+        hints = {"verbosity": "low", "store": True}
+        raw = self.client.chat.completions.with_raw_response.create(model="any", messages=QUESTION, **hints)
+        self.assertEqual(raw.parse().choices[0].message.content, ANSWER)
+        self.assertEqual(set(raw.headers["x-tessera-no-effect"].split(", ")), {"verbosity", "store"})
+        raw = self.client.chat.completions.with_raw_response.create(model="any", messages=QUESTION, max_tokens=1, stream=True, stream_options={"include_obfuscation": True})
+        self.assertEqual(raw.headers["x-tessera-no-effect"], "stream_options.include_obfuscation")
+        self.assertEqual(len([part for part in raw.parse() if part.choices and part.choices[0].delta.content]), 1)
+        plain = self.client.chat.completions.with_raw_response.create(model="any", messages=QUESTION, max_tokens=1, verbosity="medium", store=False)
+        self.assertNotIn("x-tessera-no-effect", plain.headers)
+        for wrong in ({"verbosity": "loud"}, {"store": "yes"}, {"stream": True, "stream_options": {"include_obfuscation": 1}}):
+            with self.assertRaises(openai.BadRequestError) as raised:
+                self.ask(**wrong)
+            self.assertIn(raised.exception.param, ("verbosity", "store", "stream_options.include_obfuscation"))
+
+    def test_fields_of_routers(self):
+        """vllm-router and sglang-router write each request anew, with fields of their own at their defaults."""
+        both = {"no_stop_trim": False, "ignore_eos": False, "skip_special_tokens": True, "return_hidden_states": False}
+        chat = {**both, "logprobs": False, "continue_final_message": False, "separate_reasoning": True, "stream_reasoning": True, "include_reasoning": True}
+        more = {"lora_path": None, "session_params": None, "bootstrap_host": None, "kv_transfer_params": {}, "data_parallel_rank": -1, "return_routed_experts": False}
+        self.assertEqual(self.ask(extra_body={**chat, **more}).choices[0].message.content, ANSWER)
+        self.assertEqual(self.client.completions.create(model="any", prompt="one two", max_tokens=2, echo=False, extra_body=both).usage.completion_tokens, 2)
+        for field, value in (("no_stop_trim", True), ("return_hidden_states", True), ("stream_reasoning", False), ("kv_transfer_params", {"do_remote_decode": True})):
+            with self.assertRaises(openai.BadRequestError) as raised:
+                self.ask(extra_body={field: value})
+            self.assertEqual(raised.exception.param, field)
+
+    def test_a_body_that_is_not_json(self):
+        for body, said, where in ((b'{"prompt":"cut \\ud83d"}', "half of a surrogate pair", "(line 1, column 16, byte 15)"),
+                                  (b'{"prompt":"a long enough beginning here"\n "max_tokens":1}', "expected ',' or '}'", "(line 2, column 2, byte 42)"),
+                                  (b'{"prompt":"a","max_tokens":1', "the end of the text", "(line 1, column 29, byte 28)"),
+                                  ('{"prompt":"\u00e9"'.encode() + b"\xff}", "expected ',' or '}'", "(line 1, column 14, byte 14)"),
+                                  (b'{"prompt":"a","temperature":1e400}', "1e400", "byte 28)")):
+            status, answer = self.server.request("POST", "/v1/completions", body)
+            self.assertEqual(status, 400)
+            self.assertIn(said, answer["error"]["message"])
+            self.assertIn(where, answer["error"]["message"])
+
     def test_properties(self):
         status, properties = self.server.request("GET", "/props")
         self.assertEqual(status, 200)

@@ -16,6 +16,7 @@ class Received final : public Exchange {
     const HttpRequest& request() const noexcept override { return request_; }
     bool begin_work() override { return true; }
     void drop_body() override {}
+    void add_header(std::string_view name, std::string_view value) override { add_header_value(headers, name, value); }
     void respond(HttpResponse response) override { answer = std::move(response.body); }
     void begin_stream(std::string_view) override { ++begun; }
     void send(std::string part) override { events.push_back(std::move(part)); }
@@ -23,6 +24,7 @@ class Received final : public Exchange {
     void when_gone(std::function<void()>) override {}
     void note(Usage) override {}
 
+    Headers headers;
     std::string answer;
     std::vector<std::string> events;
     int begun = 0;

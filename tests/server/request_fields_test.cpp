@@ -18,9 +18,11 @@
 #include "apps/server/dialects/responses/request.hpp"
 #include "apps/server/generation_fields.hpp"
 #include "apps/server/query.hpp"
+#include "apps/server/response_notes.hpp"
 #include "apps/server/saved_slot.hpp"
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "tests/server/received.hpp"
 #include "tests/server/small_model.hpp"
 
 #include <boost/json/parse.hpp>
@@ -360,6 +362,80 @@ TEST(RequestFields, HarmlessOnesMaySayAnything) {
     }
 }
 
+// Wishes without effect are accepted and named in the response's header; other values are errors.
+TEST(RequestFields, HintsAreNamedInTheHeader) {
+    size_t hints = 0;
+    const auto list = [](std::string_view text) {
+        return json::parse(json::string_view(text.data(), text.size())).as_array();
+    };
+    for (const Place& place : places()) {
+        for (const FieldRow& row : place.table->rows()) {
+            if (row.standing != Standing::kHint) continue;
+            SCOPED_TRACE(fmt::format("{} {}", place.table->name(), row.name));
+            ++hints;
+            for (const json::value& value : {json::value(json::object{{"a", 1}}), json::value("on"), json::value(7)}) {
+                const auto error = error_of(place, with(place, row.name, value));
+                ASSERT_TRUE(error);
+                EXPECT_EQ(error->status(), 400u);
+                EXPECT_EQ(error->parameter(), where(place, row.name));
+                EXPECT_THAT(error->what(), HasSubstr("expected "));
+            }
+            const auto noted = [&](const json::value& value) {
+                Received exchange;
+                const ResponseNotes notes(exchange);
+                EXPECT_FALSE(error_of(place, with(place, row.name, value)));
+                return exchange.headers;
+            };
+            for (const json::value& value : list(row.neutral.empty() ? kOff : row.neutral))
+                EXPECT_EQ(noted(value), Headers());
+            ASSERT_FALSE(list(row.wished).empty());
+            for (const json::value& value : list(row.wished))
+                EXPECT_EQ(noted(value), (Headers{{std::string(kNoEffectHeader), where(place, row.name)}}));
+        }
+    }
+    EXPECT_GE(hints, 6u);
+    // Without a reader of notes they are accepted as well.
+    const Place chats = places().front();
+    EXPECT_FALSE(error_of(chats, with(chats, "verbosity", "low")));
+    EXPECT_THAT(error_of(chats, with(chats, "verbosity", "loud"))->what(),
+                HasSubstr(R"(verbosity: expected "medium" or "low" or "high", found "loud")"));
+}
+
+TEST(ResponseHeaders, ValuesOfOneNameStandInOneLine) {
+    Headers headers{{"Vary", "Origin"}};
+    add_header_value(headers, "X-Tessera-No-Effect", "store");
+    add_header_value(headers, "X-Tessera-No-Effect", "verbosity");
+    add_header_value(headers, "X-Tessera-No-Effect", "store");
+    add_header_value(headers, "X-Other", "a\r\nSet-Cookie: b,\xc3\xa9");
+    EXPECT_EQ(
+        headers,
+        (Headers{{"Vary", "Origin"}, {"X-Tessera-No-Effect", "store, verbosity"}, {"X-Other", "a??Set-Cookie: b???"}}));
+    for (int i = 0; i < 100; ++i) add_header_value(headers, "X-Many", std::to_string(i));
+    EXPECT_THAT(headers.back().second, testing::EndsWith("31, ..."));
+}
+
+TEST(RequestFields, AllowedToolsOfModeAutoAreTheOnlyOnes) {
+    const auto tools = [](std::string_view choice) {
+        const std::string body = fmt::format(
+            R"({{"messages":[{{"role":"user","content":"hi"}}],"tools":[{{"function":{{"name":"f"}}}},{{"function":{{"name":"g"}}}}],"tool_choice":{}}})",
+            choice);
+        const json::object object = parse_object(body);
+        const Fields fields(object, template_table());
+        std::vector<std::string> names;
+        for (const text::ChatTool& tool : read_conversation(fields, model()).options.tools) names.push_back(tool.name);
+        return names;
+    };
+    const auto allowed = [](std::string_view mode, std::string_view name) {
+        return fmt::format(
+            R"({{"type":"allowed_tools","allowed_tools":{{"mode":"{}","tools":[{{"type":"function","function":{{"name":"{}"}}}}]}}}})",
+            mode, name);
+    };
+    EXPECT_EQ(tools(R"("auto")"), (std::vector<std::string>{"f", "g"}));
+    EXPECT_EQ(tools(allowed("auto", "g")), std::vector<std::string>{"g"});
+    EXPECT_THROW(tools(allowed("auto", "h")), ApiError);
+    EXPECT_THROW(tools(allowed("never", "g")), ApiError);
+}
+
 // Some value of each honoured field is not accepted, whatever its kind.
 TEST(RequestFields, HonouredOnesAreChecked) {
     const json::value wrong[] = {json::object{{"a", "b"}}, json::array{json::object{}}, json::value("\x01"),
@@ -432,7 +508,7 @@ std::string documented() {
     std::vector<Row> rows;
     std::vector<std::string> sections;
     const auto same = [](const FieldRow& a, const FieldRow& b) {
-        return a.standing == b.standing && a.text == b.text && a.neutral == b.neutral;
+        return a.standing == b.standing && a.text == b.text && a.neutral == b.neutral && a.wished == b.wished;
     };
     std::vector<const FieldTable*> all = field_tables();
     all.insert(all.end(), query_tables().begin(), query_tables().end());
@@ -470,6 +546,10 @@ std::string documented() {
             if (one.tables != section) continue;
             const FieldRow& row = *one.row;
             std::string standing = row.standing == Standing::kHonoured ? "honoured" : "harmless";
+            if (row.standing == Standing::kHint) {
+                standing = fmt::format("hint: `{}`, without effect `{}`", row.neutral.empty() ? kOff : row.neutral,
+                                       row.wished);
+            }
             if (row.standing == Standing::kRefused) {
                 standing = "refused";
                 if (row.neutral == kNotPositive) standing += " above 0";

@@ -248,9 +248,19 @@ class Scripted(ScriptedServer):
         self.assertEqual(prompt({**item, "content": [{"type": "reasoning_text", "text": "Hm."}]}),
                          prompt({**item, "encrypted_content": "tessera-reasoning:Hm."}))
 
+    def test_hints(self):
+        raw = self.client.responses.with_raw_response.create(model="any", input="x", max_output_tokens=1, truncation="auto", store=True, text={"verbosity": "low"})
+        self.assertEqual((raw.parse().truncation, set(raw.headers["x-tessera-no-effect"].split(", "))), ("disabled", {"truncation", "store", "text.verbosity"}))
+        plain = self.client.responses.with_raw_response.create(model="any", input="x", max_output_tokens=1, truncation="disabled", store=False)
+        self.assertNotIn("x-tessera-no-effect", plain.headers)
+        # As sglang-router sends them.
+        status, answer = self.server.request("POST", "/v1/responses", {"input": "x", "max_output_tokens": 1, "store": True, "stream": None, "temperature": 1.0, "top_p": 1.0,
+                                                                       "priority": 0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0})
+        self.assertEqual(status, 200, answer)
+
     def test_what_is_not_offered(self):
         for more, part in (({"previous_response_id": "resp_1"}, "previous_response_id"), ({"background": True}, "background"),
-                           ({"conversation": "conv_1"}, "conversation"), ({"truncation": "auto"}, "truncation"),
+                           ({"conversation": "conv_1"}, "conversation"), ({"extra_body": {"truncation": "middle"}}, "truncation"),
                            ({"extra_body": {"nonsense": 1}}, "nonsense"), ({"include": ["message.output_text.logprobs"]}, "include"), ({"include": ["nonsense"]}, "reasoning.encrypted_content"),
                            ({"extra_body": {"prompt_cache_options": {"prewarm": True}}}, "max_output_tokens"), ({"extra_body": {"reasoning": {"mode": "pro"}}}, "reasoning.mode"),
                            ({"extra_body": {"moderation": {"model": "any"}}}, "moderation"),

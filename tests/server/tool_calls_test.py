@@ -92,6 +92,22 @@ class ToolCalls(ScriptedServer):
             choice = self.ask([QUESTION], parallel_tool_calls=parallel, max_tokens=-1).choices[0]
             self.assertEqual((choice.finish_reason, len(choice.message.tool_calls)), ("tool_calls", 1))
 
+    def test_allowed_tools_that_may_be_called(self):
+        other = {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}
+        allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "get_weather"}}]}}
+        ask = {"model": "any", "messages": [QUESTION]}
+        answer = self.client.chat.completions.create(**ask, tools=[other, TOOL], tool_choice=allowed)
+        self.assertEqual(answer.choices[0].message.tool_calls[0].function.name, "get_weather")
+        # The model is told of no other.
+        self.assertEqual(answer.usage.prompt_tokens, self.client.chat.completions.create(**ask, tools=[TOOL]).usage.prompt_tokens)
+        items = [{"type": "function", "name": "get_weather", "parameters": TOOL["function"]["parameters"]}, {"type": "function", "name": "now", "parameters": {}}]
+        answer = self.client.responses.create(model="any", input=[QUESTION], tools=items, tool_choice={"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "get_weather"}]})
+        self.assertIn("get_weather", [item.name for item in answer.output if item.type == "function_call"])
+        allowed["allowed_tools"]["tools"][0]["function"]["name"] = "nobody"
+        with self.assertRaises(openai.BadRequestError) as raised:
+            self.client.chat.completions.create(**ask, tools=[other, TOOL], tool_choice=allowed)
+        self.assertIn("nobody", str(raised.exception))
+
     def test_calls_that_are_asked_for(self):
         """The script would not call anything after this question, and other arguments than the schema has."""
         asked = {"role": "tool", "tool_call_id": "1", "content": "sunny"}

@@ -29,6 +29,9 @@ constexpr FieldRow kConversation[] = {
     {"model", kHarmless, "the one model answers, whatever it is called"},
     {"cache_control", kHarmless, kAllCached},
     {"context_management", kHarmless, "nothing of a conversation is cleared; one that is too long is refused"},
+    {"compaction", kRefused, "nothing is summarised here; send a shorter conversation", "[]"},
+    {"billing_policy", kHarmless, kBookkeeping},
+    {"workspace_id", kHarmless, kBookkeeping},
     {"mcp_servers", kRefused, kServerTools},
     {"container", kRefused, kServerTools},
     {"output_format", kRefused, "use output_config.format"},
@@ -46,6 +49,9 @@ constexpr FieldRow kGeneration[] = {
     {"diagnostics", kHarmless, "timings.cache_differs says where a prompt differs from what is cached"},
     {"fallbacks", kHarmless, "the one model answers, and nothing is declined"},
     {"user_profile_id", kHarmless, kBookkeeping},
+    {"fallback_credit_token", kHarmless, kBookkeeping},
+    {"thread", kHonoured,
+     "refused with the details thread_unsupported_request, for which clients send the whole conversation instead"},
 };
 
 constexpr FieldRow kMessage[] = {
@@ -203,6 +209,7 @@ std::string error_json(const ApiError& error) {
     text::JsonWriter json(out);
     json.begin_object().member("type", "error").key("error").begin_object();
     json.member("type", error_type(error)).member("message", message_of(error));
+    if (!error.details.empty()) json.key("details").json(error.details);
     json.end_object().end_object();
     return out;
 }

@@ -262,6 +262,15 @@ void read_output(const Fields& fields, const ModelText& model, Conversation& con
     output.check_read();
 }
 
+// A conversation that the server would hold. Clients that understand the details send all of it instead.
+void refuse_thread(const Fields& fields) {
+    if (!fields.has("thread")) return;
+    ApiError error(400, "thread: conversations are not stored; send the whole conversation in messages, without thread",
+                   "thread", "not_supported");
+    error.details = R"({"error_code":"thread_unsupported_request","unsupported":["thread"]})";
+    throw error;
+}
+
 struct ReadConversation {
     Conversation conversation;
     Thinking thinking = {};
@@ -297,10 +306,12 @@ void check_thinking(const ReadConversation& asked, const text::ReplySyntax& synt
 ChatRequest read_messages(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
     const Fields fields(object, messages_table());
+    refuse_thread(fields);
     ChatRequest read{read_delivery(fields), read_request(fields, model), {}};
     read.delivery.dialect = &kAnthropic;
     read.chat.stops = read_stops(fields);
-    if (!fields.has("max_tokens")) fields.reject("max_tokens", "tokens of the answer at most");
+    if (!fields.has("max_tokens"))
+        throw ApiError(400, "max_tokens: required; say how many tokens the answer may have", "max_tokens");
     const ReadConversation asked = read_conversation(fields, model);
     read.chat.hides_reasoning = asked.thinking.omitted;
     fields.check_read();

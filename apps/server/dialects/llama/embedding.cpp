@@ -31,6 +31,7 @@ EmbeddingsRequest read_embedding(std::string_view body, const ModelText& model) 
     read.embeddings = {.norm = fields.integer("embd_normalize", -1, kMostNorm).value_or(2),
                        .base64 = reads_base64(fields),
                        .write = plain_json};
+    read.embeddings.dimensions = read_dimensions(fields, model);
     if (fields.has("content") && fields.has("input")) fields.contradict("content", "input");
     read.prompts = read_inputs(fields, fields.has("input") ? "input" : "content", model);
     fields.check_read();

@@ -21,8 +21,8 @@ constexpr FieldRow kBoth[] = {
      "\"unload\" in place of \"load\""},
     {"truncate", kHarmless, "a prompt that is too long is refused, never cut"},
     {"shift", kHarmless, "a full context ends the answer; it is never shifted"},
-    {"logprobs", kRefused, "use /v1/chat/completions"},
-    {"top_logprobs", kRefused, "use /v1/chat/completions"},
+    {"logprobs", kHonoured, "true: each token with its log probability"},
+    {"top_logprobs", kHonoured, "and with so many of the most likely tokens, 20 at most"},
 };
 
 constexpr FieldRow kChat[] = {
@@ -48,8 +48,7 @@ constexpr FieldRow kOfTexts[] = {
     {"keep_alive", kHarmless, "the model stays loaded"},
     {"truncate", kHarmless, "a text that is too long is refused, never cut"},
     {"options", kHarmless, kNoText},
-    {"dimensions", kRefused, "vectors are as long as the model's states; cut and normalise them where they are used",
-     "[]"},
+    {"dimensions", kHonoured, kDimensionsText},
 };
 
 constexpr FieldRow kEmbed[] = {

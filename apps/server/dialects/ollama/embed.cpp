@@ -32,6 +32,7 @@ EmbeddingsRequest read_field(std::string_view body, const FieldTable& table, std
     const Fields fields(object, table);
     EmbeddingsRequest read;
     read.delivery.dialect = &kOllama;
+    read.embeddings.dimensions = read_dimensions(fields, model);
     read.prompts = read_inputs(fields, name, model);
     fields.check_read();
     return read;

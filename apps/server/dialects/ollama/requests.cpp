@@ -28,6 +28,7 @@ Asked read_both(const Fields& fields, const ModelText& model) {
     options.check_read();
     read.delivery.stream = fields.boolean("stream").value_or(true);
     read.delivery.dialect = &kOllama;
+    read.chat.probabilities = read.request.probabilities = read_probabilities(fields);
     return read;
 }
 

@@ -40,6 +40,7 @@ void OllamaChatResponder::write_part(text::JsonWriter& json, std::string_view co
         }
         json.end_object();
     }
+    if (ProbabilitiesJson& told = choice(0).probabilities; !told.list.empty()) json.key("logprobs").json(told.take());
     json.member("done", done);
 }
 

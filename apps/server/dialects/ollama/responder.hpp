@@ -23,7 +23,8 @@ class OllamaChatResponder : public ChatResponder {
     void send_last() override;
     std::string whole() override;
 
-    // An object without its end, with texts, and calls where there are any.
+    // Writes an object without its end, with texts, calls where there are any, and the probabilities that have not been
+    // sent.
     void write_part(text::JsonWriter& json, std::string_view content, std::string_view reasoning, bool calls,
                     bool done);
     std::string last(std::string_view content, std::string_view reasoning, bool calls);

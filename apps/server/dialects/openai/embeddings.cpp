@@ -28,6 +28,7 @@ EmbeddingsRequest read_embeddings(std::string_view body, const ModelText& model)
     const Fields fields(object, embeddings_table());
     EmbeddingsRequest read;
     read.embeddings = {.base64 = reads_base64(fields), .write = list_json};
+    read.embeddings.dimensions = read_dimensions(fields, model);
     read.prompts = read_inputs(fields, "input", model);
     fields.check_read();
     return read;

@@ -22,16 +22,7 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     const Fields fields(object, chat_table());
     auto structure = read_structure(fields, model);
     ChatRequest read{read_delivery(fields), read_request(fields, model), {}};
-    session::Request& request = read.request;
-    const bool wanted = fields.boolean("logprobs").value_or(false);
-    if (const auto top = fields.integer("top_logprobs", 0, kMaximumProbabilities)) {
-        if (!wanted && *top > 0)
-            throw ApiError(400, "top_logprobs: has a meaning with \"logprobs\": true alone", "top_logprobs");
-        if (wanted) request.probabilities = static_cast<uint32_t>(*top);
-    } else if (wanted) {
-        request.probabilities = 0;
-    }
-    read.chat.probabilities = request.probabilities;
+    read.chat.probabilities = read.request.probabilities = read_probabilities(fields);
     Conversation conversation = read_conversation(fields, model);
     conversation.structure = std::move(structure);
     fields.check_read();

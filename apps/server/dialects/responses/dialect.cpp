@@ -18,7 +18,10 @@ constexpr FieldRow kRequest[] = {
      "and reasoning; a last message of the assistant's is continued"},
     {"instructions", kHonoured, "the first message of the system"},
     {"tools", kHonoured, "functions and custom tools that the model may call"},
-    {"tool_choice", kHonoured, "auto, none; required, a function or allowed_tools: the answer is such calls"},
+    {"tool_choice", kHonoured,
+     "auto, none; required, a function or allowed_tools of mode required: the answer is such calls; allowed_tools of "
+     "mode "
+     "auto: it may be"},
     {"parallel_tool_calls", kHonoured, "false: the answer has one call at most"},
     {"text", kHonoured, "format"},
     {"reasoning", kHonoured, "effort"},
@@ -33,13 +36,15 @@ constexpr FieldRow kRequest[] = {
     {"stop", kHonoured, "a text or a list of texts that end the answer; empty ones are none"},
 
     {"model", kHarmless, "the one model answers, whatever it is called"},
-    {"store", kHarmless, "nothing is stored, as false asks; clients leave out the default, which is true"},
+    {"store", kHint, "nothing is stored, as false asks; clients leave out the default, which is true", "[false]",
+     "[true]"},
     {"user", kHarmless, kBookkeeping},
     {"safety_identifier", kHarmless, kBookkeeping},
     {"client_metadata", kHarmless, kBookkeeping},
     {"prompt_cache_key", kHarmless, "whatever is cached for the key of the request is found"},
     {"prompt_cache_retention", kHarmless, "what is cached stays as long as its memory is not needed"},
     {"service_tier", kHarmless, "all requests of a client are served alike"},
+    {"priority", kHarmless, "all requests of a client are served alike"},
     {"prompt_cache_options", kHonoured, kCacheOptionsTold},
     {"max_tool_calls", kHarmless, "of tools that a server runs, of which there are none"},
     {"context_management", kHarmless, "nothing of a conversation is cleared; one that is too long is refused"},
@@ -49,7 +54,7 @@ constexpr FieldRow kRequest[] = {
     {"background", kRefused, "answers are not kept: ask for a stream"},
     {"prompt", kRefused, "there are no stored prompts: send the text as instructions and input"},
     {"moderation", kRefused, "nothing is moderated"},
-    {"truncation", kRefused, "prompts are never cut", R"(["disabled"])"},
+    {"truncation", kHint, "prompts are never cut; one that is too long is refused", R"(["disabled"])", R"(["auto"])"},
     {"top_logprobs", kRefused, "use /v1/chat/completions"},
     {"modalities", kRefused, "this version reads and makes text alone", R"([["text"], []])"},
 };
@@ -197,7 +202,7 @@ constexpr FieldRow kReasoning[] = {
 
 constexpr FieldRow kText[] = {
     {"format", kHonoured, "type text, json_object, or json_schema: the answer is such JSON"},
-    {"verbosity", kRefused, "models have no such setting; ask for it in a message", R"(["medium"])"},
+    {"verbosity", kHint, "models have no such setting; ask for it in a message", R"(["medium"])", R"(["low", "high"])"},
 };
 
 constexpr FieldRow kFormat[] = {
