@@ -19,7 +19,7 @@ def byte_tokens():
     return [texts[b] for b in range(256)]
 
 
-def write_model(path, chains, name="scripted", template=None, keys=None):
+def write_model(path, chains, name="scripted", template=None, keys=None, context=4096):
     """`chains`: lists of texts, each of which is followed by the next one of its list, wherever it is. What begins with '<' is a control
     token, and the last one of a list is followed by the end. `template`: the file's chat template. `keys`: called with the writer and the numbers of tokens,
     writes more keys. Texts must be such that no prompt has them by chance."""
@@ -35,7 +35,7 @@ def write_model(path, chains, name="scripted", template=None, keys=None):
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name(name)
     writer.add_block_count(1)
-    writer.add_context_length(4096)
+    writer.add_context_length(context)
     writer.add_embedding_length(WIDTH)
     writer.add_feed_forward_length(FEED_FORWARD)
     writer.add_head_count(HEADS)
