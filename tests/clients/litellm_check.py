@@ -43,6 +43,22 @@ def tools(servers):
         equal(ask(servers.calls, None, model, messages=messages, tools=[TOOL]).choices[0].message.content, SUNNY)
 
 
+@feature("log probabilities, several answers")
+def probabilities(servers):
+    answer = ask(servers.bundled, QUESTION, max_tokens=3, logprobs=True, top_logprobs=2, n=2, temperature=0)
+    equal([(len(choice.logprobs.content), len(choice.logprobs.content[0].top_logprobs)) for choice in answer.choices], [(3, 2), (3, 2)])
+
+
+@feature("errors")
+def errors(servers):
+    for kind, fields in ((litellm.exceptions.ContextWindowExceededError, {"text": "long " * 5000}), (litellm.exceptions.BadRequestError, {"text": QUESTION, "top_p": 7})):
+        try:
+            ask(servers.bundled, **fields)
+        except kind:
+            continue
+        raise AssertionError(f"no {kind.__name__}")
+
+
 @feature("structured output")
 def structured(servers):
     answer = ask(servers.bundled, QUESTION, response_format=Verdict)
