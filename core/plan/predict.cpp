@@ -229,6 +229,17 @@ double prompt_seconds(const Plan& plan, const PlannedNode& planned) {
     return between(empty, std::max(empty, full), 0.5);
 }
 
+namespace {
+
+// Whether some nodes compute only rows of generation, as those of absorbed attention do.
+bool has_generation_rows(const Plan& plan) {
+    return std::ranges::any_of(plan.nodes, [&](const PlannedNode& planned) {
+        return working_range(plan.graph, plan.graph.nodes()[planned.node]) == TSR_RANGE_GENERATION_ROWS;
+    });
+}
+
+}  // namespace
+
 uint32_t rows_of_a_prompt(const Plan& plan) {
     const uint32_t most = plan.options.max_rows, depth = plan.options.max_tokens / 2;
     // Nodes of both ranges run in none of the two and cancel out.
@@ -239,7 +250,9 @@ uint32_t rows_of_a_prompt(const Plan& plan) {
     };
     const double prompt_one = seconds(1, true), prompt_all = seconds(most, true);
     const double generation_one = seconds(1, false), generation_all = seconds(most, false);
-    if (prompt_one <= generation_one) return 1;
+    // One row never is a prompt where it has a way of its own: an estimate by a memory speed that was measured in a bad
+    // moment would have each token expand all cached ones.
+    if (prompt_one <= generation_one) return has_generation_rows(plan) ? 2 : 1;
     if (most == 1 || prompt_all >= generation_all) return most + 1;
     const double gain_one = prompt_one - generation_one;  // falls to a negative number, in a straight line
     const double gain_all = prompt_all - generation_all;

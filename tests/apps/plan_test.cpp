@@ -121,6 +121,20 @@ std::vector<double> speeds_of(const std::string& model, const std::string& rig, 
     return speeds;
 }
 
+// Memory so slow that the estimates prefer to read little of it: an expanded row would be computed for each token.
+TEST(PlanFiles, OneRowIsNeverAPrompt) {
+    const fs::path rig = fs::path(TSR_BINARY_DIR) / "tests" / "apps" / "slow-memory.toml";
+    for (const char* bandwidth : {"1", "3", "11"}) {
+        std::ofstream(rig) << "[cpu]\nname = 'any'\nflags = ['avx2', 'fma', 'f16c']\nthreads = 1\nmemory = '16GiB'\n"
+                           << "bandwidth_gb_s = " << bandwidth << '\n';
+        for (const char* context : {"64", "4096"}) {
+            const Outcome outcome = tessera({"plan", "--json", "-mla", "3", "-c", context, "--rig", rig.string()});
+            ASSERT_EQ(outcome.code, 0) << outcome.err;
+            EXPECT_GE(json_of(outcome).at("prompt_rows_from").to_number<int>(), 2) << bandwidth << ' ' << context;
+        }
+    }
+}
+
 TEST(PlanV3, LessContextIsNotSlower) {
     NEEDS_CUDA_PLUGINS();
     for (const std::string& rig : {std::string(TSR_SOURCE_DIR "/testing/rigs/fifteen-3090.toml"), rig_of_nine()}) {
