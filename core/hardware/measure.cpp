@@ -1,25 +1,20 @@
 #include "core/hardware/measure.hpp"
 
-#include "core/base/error.hpp"
-#include "core/base/folders.hpp"
 #include "core/base/seconds.hpp"
-#include "core/base/toml.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace tessera {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 6;
@@ -134,26 +129,6 @@ double measure_bandwidth(uint32_t threads, size_t bytes_each) {
     return speeds.empty() ? 0 : *std::max_element(speeds.begin(), speeds.end());
 }
 
-int64_t mega(double value) {
-    return static_cast<int64_t>(value / 1e6);
-}
-
-uint64_t hash_of(std::string_view text) {
-    uint64_t hash = 14695981039346656037ull;  // FNV-1a
-    for (const unsigned char c : text) hash = (hash ^ c) * 1099511628211ull;
-    return hash;
-}
-
-std::string toml_text(std::string_view text) {
-    std::string safe = "\"";
-    for (const char c : text) safe += c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ' ? '_' : c;
-    return safe + '"';
-}
-
-}  // namespace
-
-namespace {
-
 MachineSpeed measure_once(const DeviceDescription& cpu) {
     const uint32_t threads = std::max(cpu.threads, 1u);
     // Twice what the caches hold, shared by the threads.
@@ -181,13 +156,6 @@ MachineSpeed faster_of(const MachineSpeed& a, const MachineSpeed& b) {
             std::max(a.memory_bandwidth, b.memory_bandwidth), a.is_disturbed && b.is_disturbed};
 }
 
-// What was measured on a busy machine is measured again from time to time, until there is a quiet moment.
-bool is_old(const fs::path& file) {
-    std::error_code error;
-    const auto written = fs::last_write_time(file, error);
-    return error || fs::file_time_type::clock::now() - written > std::chrono::minutes(10);
-}
-
 }  // namespace
 
 MachineSpeed measure_speed(const DeviceDescription& cpu) {
@@ -198,74 +166,6 @@ MachineSpeed measure_speed(const DeviceDescription& cpu) {
         speed = faster_of(speed, measure_once(cpu));
     }
     return speed;
-}
-
-std::optional<fs::path> default_speed_file(const DeviceDescription& cpu) {
-    const std::optional<fs::path> folder = user_cache_folder();
-    if (!folder) return std::nullopt;
-    return *folder / fmt::format("speed-{:016x}-{}.toml", hash_of(cpu.name), cpu.threads);
-}
-
-std::optional<MachineSpeed> read_speed(const fs::path& file, const DeviceDescription& cpu) {
-    std::error_code error;
-    if (!fs::exists(file, error)) return std::nullopt;
-    try {
-        const TomlFile toml = TomlFile::read(file);
-        TomlFile::Table root = toml.root();
-        constexpr int64_t kMaximum = 100'000'000;
-        constexpr int64_t kMaximumMhz = 8000;  // no processor is faster: a file that says so was measured wrongly
-        const std::string name = root.need(root.string("processor"), "processor");
-        const int64_t threads = root.need(root.integer("threads", 1, 1 << 16), "threads");
-        MachineSpeed speed;
-        speed.clock_hz = 1e6 * static_cast<double>(root.need(root.integer("clock_mhz", 100, kMaximumMhz), "clock_mhz"));
-        speed.thread_bandwidth =
-            1e6 * static_cast<double>(root.need(root.integer("thread_mb_s", 1, kMaximum), "thread_mb_s"));
-        speed.memory_bandwidth =
-            1e6 * static_cast<double>(root.need(root.integer("memory_mb_s", 1, kMaximum), "memory_mb_s"));
-        speed.is_disturbed = root.boolean("disturbed").value_or(false);
-        root.finish();
-        if (toml_text(name) != toml_text(cpu.name) || threads != cpu.threads) return std::nullopt;
-        return speed;
-    } catch (const Error&) {
-        return std::nullopt;  // measured anew, and the file replaced
-    }
-}
-
-void write_speed(const fs::path& file, const DeviceDescription& cpu, const MachineSpeed& speed) noexcept {
-    try {
-        std::error_code error;
-        fs::create_directories(file.parent_path(), error);
-        // Of this process alone, and then in the file's place at once: readers see the old one or the new one.
-        const fs::path fresh = fmt::format("{}.{}", file.string(), getpid());
-        std::ofstream out(fresh);
-        out << "# Measured by tessera; it is measured again when this file is removed.\n"
-            << fmt::format(
-                   "processor = {}\nthreads = {}\nclock_mhz = {}\nthread_mb_s = {}\nmemory_mb_s = {}\ndisturbed = {}\n",
-                   toml_text(cpu.name), cpu.threads, mega(speed.clock_hz), mega(speed.thread_bandwidth),
-                   mega(speed.memory_bandwidth), speed.is_disturbed);
-        out.close();
-        if (out) fs::rename(fresh, file, error);
-        if (!out || error) fs::remove(fresh, error);
-    } catch (const std::exception&) {
-        return;
-    }
-}
-
-void apply_speed(Hardware& hardware, const std::optional<fs::path>& file) {
-    if (hardware.is_rig()) return;
-    const DeviceDescription& cpu = hardware.cpu_description();
-    std::optional<MachineSpeed> speed = file ? read_speed(*file, cpu) : std::nullopt;
-    if (!speed || (speed->is_disturbed && is_old(*file))) {
-        const MachineSpeed now = measure_speed(cpu);
-        speed = speed ? faster_of(*speed, now) : now;
-        if (speed->clock_hz <= 0 || speed->thread_bandwidth <= 0 || speed->memory_bandwidth <= 0) return;
-        if (file) write_speed(*file, cpu, *speed);
-    }
-    if (speed->is_disturbed) {
-        hardware.add_note(
-            "other processes kept this machine busy while its speed was measured: predictions may be too low");
-    }
-    hardware.set_speed(speed->clock_hz, speed->thread_bandwidth, speed->memory_bandwidth);
 }
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include "core/base/output_file.hpp"
 #include "core/base/text.hpp"
 #include "core/base/toml.hpp"
+#include "core/hardware/speed_file.hpp"
 #include "core/registry/sha256.hpp"
 #include "core/setup/model_sizes.hpp"
 
@@ -206,6 +207,10 @@ void keep_run(const Machine& machine, const Engine& engine, const NoticeSink& sa
     try {
         const std::optional<fs::path> kept = file_of(machine);
         if (!kept) return;
+        const DeviceDescription& cpu = machine.hardware.cpu_description();
+        const ComparedSteps generation = engine.compared().generation;
+        const std::optional<fs::path> speed = default_speed_file(cpu);
+        if (speed && is_enough(generation)) note_run_speed(*speed, cpu, generation.ratio);
         const ModelInfo& info = engine.info();
         add_run(*kept, prediction_key(engine.file(), info, engine.plan(), machine.registry),
                 info.name.empty() ? info.architecture : info.name, engine.compared(), say);

@@ -47,7 +47,7 @@ void add_run(const std::filesystem::path& file, std::string_view key, std::strin
              const StepComparisons& compared, const NoticeSink& say) noexcept;
 
 // The same for a plan of this machine, and at the end of a run, with the default file. Nothing for a rig, and where
-// the configuration says so (keep_speeds).
+// the configuration says so (keep_speeds). keep_run() also notes a run that outran this machine's measured speed.
 EarlierRuns earlier_runs(const Machine& machine, const gguf::GgufFile& file, const PlannedModel& planned,
                          const NoticeSink& say);
 void keep_run(const Machine& machine, const Engine& engine, const NoticeSink& say) noexcept;

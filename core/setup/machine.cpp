@@ -4,8 +4,8 @@
 #include "core/base/nearest.hpp"
 #include "core/base/text.hpp"
 #include "core/hardware/cpu_flags.hpp"
-#include "core/hardware/measure.hpp"
 #include "core/hardware/numa.hpp"
+#include "core/hardware/speed_file.hpp"
 #include "core/model/model.hpp"
 #include "core/setup/model_check.hpp"
 

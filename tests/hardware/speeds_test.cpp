@@ -1,12 +1,14 @@
 // What devices do a second where nobody measured it, and what was measured here.
 #include "core/hardware/speeds.hpp"
 
-#include "core/hardware/measure.hpp"
+#include "core/hardware/speed_file.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 namespace tessera {
@@ -129,18 +131,109 @@ TEST(Measured, IsPlausibleAndKept) {
     ASSERT_TRUE(std::filesystem::exists(file));
     const auto kept = read_speed(file, hardware.cpu_description());
     ASSERT_TRUE(kept);
-    EXPECT_NEAR(kept->clock_hz, hardware.cpu().clock_hz, 2e6);
+    EXPECT_NEAR(kept->speed.clock_hz, hardware.cpu().clock_hz, 2e6);
 
     Hardware other = Hardware::detect();
     other.set_threads(2);
     apply_speed(other, file);
-    EXPECT_NEAR(other.cpu().clock_hz, kept->clock_hz, 2e6) << "read, not measured";
+    EXPECT_NEAR(other.cpu().clock_hz, kept->speed.clock_hz, 2e6) << "read, not measured";
     other.set_threads(3);
     EXPECT_FALSE(read_speed(file, other.cpu_description())) << "of another number of threads";
     std::ofstream(file) << "processor = 1\n";
     EXPECT_FALSE(read_speed(file, hardware.cpu_description())) << "damaged";
     // A folder that cannot be made is no error.
-    write_speed("/proc/none/speed.toml", hardware.cpu_description(), {1e9, 1e9, 1e9});
+    write_speed("/proc/none/speed.toml", hardware.cpu_description(), {{1e9, 1e9, 1e9}, {}});
+}
+
+// Speeds that are measured one after another, at times of a clock that the test sets.
+class Kept : public testing::Test {
+  protected:
+    // Starts a program: what it reads from memory, in GB/s, by the file or by measuring.
+    double start(double measured_gb) {
+        Hardware hardware = Hardware::detect();
+        hardware.set_threads(1);
+        SpeedSource source;
+        source.measure = [&](const DeviceDescription&) {
+            ++measurements_;
+            return MachineSpeed{3e9, measured_gb * 1e9, measured_gb * 1e9, disturbed_};
+        };
+        source.now = [&] { return now_; };
+        apply_speed(hardware, file_, source);
+        return hardware.cpu().memory_bandwidth / 1e9;
+    }
+    void run_reaches(double ratio) {
+        Hardware hardware = Hardware::detect();
+        hardware.set_threads(1);
+        note_run_speed(file_, hardware.cpu_description(), ratio);
+    }
+
+    const test::TemporaryFolder folder_;
+    const std::filesystem::path file_ = folder_.path() / "speed.toml";
+    std::chrono::system_clock::time_point now_{std::chrono::hours(24 * 365 * 50)};
+    int measurements_ = 0;
+    bool disturbed_ = false;
+};
+
+TEST_F(Kept, AFasterRunHasTheSpeedMeasuredAgain) {
+    EXPECT_EQ(start(3), 3);
+    run_reaches(1.1);
+    EXPECT_EQ(start(11), 3) << "predictions are that good";
+    run_reaches(3.9);
+    EXPECT_EQ(start(11), 11);
+    EXPECT_EQ(start(2), 11);
+    EXPECT_EQ(measurements_, 2);
+}
+
+TEST_F(Kept, ASpeedThatIsConfirmedIsNotMeasuredAtEachStart) {
+    start(11);
+    run_reaches(4);  // a model that lies in the cache
+    EXPECT_EQ(start(10), 11) << "the faster figure counts";
+    run_reaches(4);
+    start(10);
+    EXPECT_EQ(measurements_, 2);
+    now_ += std::chrono::hours(25);
+    start(11);
+    EXPECT_EQ(measurements_, 3);
+    run_reaches(4);
+    start(11);
+    EXPECT_EQ(measurements_, 4) << "a new day, a new chance";
+}
+
+TEST_F(Kept, AMeasurementOlderThanADayIsMadeAgain) {
+    start(3);
+    now_ += std::chrono::hours(23);
+    EXPECT_EQ(start(11), 3);
+    now_ += std::chrono::hours(2);
+    EXPECT_EQ(start(11), 11);
+    now_ += std::chrono::hours(25);
+    EXPECT_NEAR(start(4), 9.9, 0.01) << "a machine that became slower is followed by a tenth a day";
+    EXPECT_NEAR(start(4), 9.9, 0.01);
+    EXPECT_EQ(measurements_, 3);
+    now_ -= std::chrono::hours(1000);  // the clock was wrong
+    start(4);
+    EXPECT_EQ(measurements_, 4);
+}
+
+TEST_F(Kept, ADisturbedMeasurementIsMadeAgainAfterTenMinutes) {
+    disturbed_ = true;
+    start(3);
+    start(5);
+    EXPECT_EQ(measurements_, 1);
+    now_ += std::chrono::minutes(11);
+    disturbed_ = false;
+    EXPECT_EQ(start(5), 5);
+    now_ += std::chrono::minutes(11);
+    EXPECT_EQ(start(9), 5);
+}
+
+TEST_F(Kept, FilesOfOlderVersionsAreMeasuredAgain) {
+    start(3);
+    std::ifstream in(file_);
+    std::string text((std::istreambuf_iterator<char>(in)), {});
+    const size_t at = text.find("measured_at");
+    ASSERT_NE(at, std::string::npos);
+    std::ofstream(file_) << text.substr(0, at);
+    EXPECT_EQ(start(11), 11);
 }
 
 }  // namespace
