@@ -197,6 +197,10 @@ class Bench {
             threads = std::max(threads, asked_threads(all.back().engine));
         }
         const Machine machine(all.front().common, {}, threads);
+        threads = std::min(threads, machine.processors);
+        for (ModelSettings& settings : all) {
+            if (const auto fewer = cap_threads(settings.engine, machine.processors)) arguments.remark(worded(*fewer));
+        }
         std::unique_ptr<Engine> engine;
         std::string loaded;
         for (size_t i = 0; i < lines.size(); ++i) {

@@ -3,6 +3,7 @@
 #include "core/base/error.hpp"
 #include "core/base/nearest.hpp"
 #include "core/base/text.hpp"
+#include "core/hardware/available_cpus.hpp"
 #include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/numa.hpp"
 #include "core/hardware/speed_file.hpp"
@@ -79,19 +80,26 @@ void apply(const DeviceChoice& choice, Hardware& hardware) {
 
 // The configuration describes this machine and does not apply to a rig.
 Hardware find_hardware(const Config& config, const CommonSettings& settings, const std::optional<fs::path>& rig,
-                       uint32_t threads, NumaMode numa) {
+                       uint32_t threads, uint32_t cpus, NumaMode numa) {
     Hardware hardware = rig ? Hardware::from_rig(*rig) : Hardware::detect();
     apply(config, hardware);
     apply(settings.devices, hardware);
     if (threads) hardware.set_threads(threads);
+    if (hardware.cpu().threads > cpus) hardware.set_threads(cpus);
     apply_speed(hardware, default_speed_file(hardware.cpu_description()));
     if (numa == NumaMode::kIsolate) hardware.isolate_node();
     return hardware;
 }
 
-// Folders without a usable plugin, disabled plugins that do not exist, and what is not of the rig.
+std::string fewer_threads(uint32_t cpus) {
+    return fmt::format("{} available to this process (affinity, CPU quota), so {} used",
+                       cpus == 1 ? "1 CPU is" : fmt::format("{} CPUs are", cpus),
+                       cpus == 1 ? "1 thread is" : fmt::format("{} threads are", cpus));
+}
+
+// Folders without a usable plugin, disabled plugins that do not exist, more threads than CPUs, and what is not of the rig.
 std::vector<Notice> idle_names(const CommonSettings& settings, const Config& config, const Hardware& hardware,
-                               const Registry& registry) {
+                               const Registry& registry, uint32_t cpus) {
     std::vector<Notice> lines;
     std::vector<std::string_view> names;
     for (const PluginRecord& record : registry.plugins()) {
@@ -126,6 +134,9 @@ std::vector<Notice> idle_names(const CommonSettings& settings, const Config& con
     if (hardware.is_rig() && (config.threads || !config.devices.empty()))
         lines.emplace_back(
             fmt::format("{}: threads and devices are those of this machine, not of the rig", config.file.string()));
+    if (!hardware.is_rig() && config.threads > cpus)
+        lines.emplace_back(
+            fmt::format("{}: threads = {}: {}", config.file.string(), config.threads, fewer_threads(cpus)));
     for (const std::string& name : config.off) {
         if (std::ranges::find(names, name) != names.end()) continue;
         lines.emplace_back(fmt::format("{}: plugins.off: there is no plugin '{}'{}", config.file.string(),
@@ -143,13 +154,6 @@ bool has_gpu(const Machine& machine) {
 // Settings for hardware that the machine does not have.
 std::vector<Notice> idle_on_machine(const ModelSettings& settings, const Machine& machine) {
     std::vector<Notice> lines;
-    const uint32_t threads = asked_threads(settings.engine);
-    if (threads > machine.processors) {
-        lines.push_back(
-            Notice::on(Setting::kThreads, std::to_string(threads),
-                       fmt::format("there are {} processors; with more threads than that every step is slower",
-                                   machine.processors)));
-    }
     const PlacementOptions& placement = settings.engine.placement;
     Notice idle("no GPU is used here, so that all layers are on the CPU");
     if (placement.gpu_layers > 0) idle.about.push_back(Setting::kGpuLayers);
@@ -245,13 +249,21 @@ void check_devices(const std::vector<TensorRule>& rules, const Hardware& hardwar
 
 Machine::Machine(const CommonSettings& settings, const std::optional<fs::path>& rig, uint32_t threads, NumaMode numa)
     : config(read_configuration(settings)),
-      hardware(find_hardware(config, settings, rig, threads, numa)),
-      processors(rig ? Hardware::from_rig(*rig).cpu().threads : static_cast<uint32_t>(allowed_cpus().size())),
+      processors(rig ? std::max(Hardware::from_rig(*rig).cpu().threads, 1u) : available_cpus()),
+      hardware(find_hardware(config, settings, rig, threads, processors, numa)),
       registry(Registry::load(config, hardware)),
-      remarks(idle_names(settings, config, hardware, registry)) {}
+      remarks(idle_names(settings, config, hardware, registry, processors)) {}
 
 uint32_t asked_threads(const EngineOptions& options) {
     return std::max(options.threads, options.prompt_threads);
+}
+
+std::optional<Notice> cap_threads(EngineOptions& options, uint32_t cpus) {
+    const uint32_t asked = asked_threads(options);
+    if (asked <= cpus) return std::nullopt;
+    options.threads = std::min(options.threads, cpus);
+    options.prompt_threads = std::min(options.prompt_threads, cpus);
+    return Notice::on(Setting::kThreads, std::to_string(asked), fewer_threads(cpus));
 }
 
 fs::path bundled_model() {
@@ -294,6 +306,8 @@ std::vector<Notice> settle(ModelSettings& settings, const OpenedModel& model, co
     check_devices(settings.engine.placement.rules, machine.hardware);
     std::vector<Notice> remarks = machine.remarks;
     check_chosen(settings.common.devices, machine);
+    if (std::optional<Notice> fewer = cap_threads(settings.engine, machine.processors))
+        remarks.push_back(std::move(*fewer));
     std::ranges::move(idle_on_machine(settings, machine), std::back_inserter(remarks));
     std::ranges::move(unused_gpus(machine), std::back_inserter(remarks));
     if (machine.hardware.is_rig()) std::ranges::move(plugins_without_flags(machine), std::back_inserter(remarks));

@@ -16,12 +16,12 @@
 
 namespace tessera {
 
-// This machine with the user's configuration applied, or the machine of a rig file. `threads`: of the team; 0: all.
-// `numa`: kIsolate plans for one node of memory.
+// This machine with the user's configuration applied, or the machine of a rig file. `threads`: of the team, at most as
+// many as there are CPUs; 0: all cores. `numa`: kIsolate plans for one node of memory.
 struct Machine {
     Config config;
-    Hardware hardware;
-    uint32_t processors;  // that threads of this process may run on
+    uint32_t processors;  // CPUs at hand: affinity and CPU quota of this process, or the threads of the rig
+    Hardware hardware;    // its team has at most `processors` threads
     Registry registry;
     // Things that the configuration or the settings name and that do not exist, a line each.
     std::vector<Notice> remarks;
@@ -32,6 +32,10 @@ struct Machine {
 
 // Threads that the settings ask for at most; 0 if they ask for nothing.
 uint32_t asked_threads(const EngineOptions& options);
+
+// Lowers the threads of the options to `cpus`: more threads than CPUs only wait for each other. Returns a line if it
+// lowered any.
+std::optional<Notice> cap_threads(EngineOptions& options, uint32_t cpus);
 
 // The bundled model, in the installation of the program. Throws Error(TSR_NOT_FOUND) with the places searched.
 std::filesystem::path bundled_model();

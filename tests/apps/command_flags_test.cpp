@@ -41,8 +41,10 @@ TEST(Flags, ThatMeanNothingOnThisMachineAreSaid) {
     EXPECT_THAT(plan({"--rig", rig, "-ngl", "0"}).err, Not(HasSubstr("no GPU")));
     const Outcome threads = plan({"--rig", rig, "-t", "64"});
     EXPECT_EQ(threads.code, 0) << threads.err;
-    EXPECT_THAT(threads.err, HasSubstr("-t 64: there are 2 processors"));
-    EXPECT_THAT(plan({"--rig", rig, "-t", "2"}).err, Not(HasSubstr("processors")));
+    EXPECT_THAT(threads.err, HasSubstr("-t 64: 2 CPUs are available"));
+    EXPECT_EQ(threads.out, plan({"--rig", rig, "-t", "2"}).out) << "capped";
+    EXPECT_THAT(plan({"--rig", rig, "-t", "2"}).err, Not(HasSubstr("CPUs")));
+    EXPECT_THAT(plan({"--rig", rig, "-tb", "3"}).err, HasSubstr("-t 3: 2 CPUs are available"));
 }
 
 TEST(Flags, CheckingTheOrderOfAccessesChangesNoAnswer) {
