@@ -41,13 +41,18 @@ function(tessera_plugin name)
     if(arg_FOLDER)
         return()
     endif()
-    # The manifest is made again from the installed library: stripping and paths to libraries change its hash.
-    install(TARGETS ${target} LIBRARY DESTINATION "${TSR_PLUGIN_FOLDER}" COMPONENT plugins)
+    # The manifest is made again from the installed library: stripping and paths to libraries change its hash. Plugins that are not built
+    # (tools/start builds those of this processor) are left out.
+    install(TARGETS ${target} LIBRARY DESTINATION "${TSR_PLUGIN_FOLDER}" COMPONENT plugins OPTIONAL)
     install(CODE "
+        if(EXISTS \"$<TARGET_FILE:${target}>\")
         set(TEMPLATE \"${template}\")
         set(LIST_OPS \"$<TARGET_FILE:Tessera::list_ops>\")
         set(LIBRARY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${TSR_PLUGIN_FOLDER}/tessera_${name}.so\")
         set(MANIFEST \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${TSR_PLUGIN_FOLDER}/tessera_${name}.toml\")
         message(STATUS \"Installing: \${MANIFEST}\")
-        include(\"${TSR_WRITE_MANIFEST}\")" COMPONENT plugins)
+        include(\"${TSR_WRITE_MANIFEST}\")
+        else()
+        message(STATUS \"Not built, so not installed: plugin tessera_${name}\")
+        endif()" COMPONENT plugins)
 endfunction()
