@@ -131,6 +131,7 @@ class PluginTest {
         Config config;
         std::string why = record.reason;
         if (why.empty()) why = why_unsuitable(record, config, hardware);
+        if (why.empty()) why = why_refused(record);
         TriedPlugin tried;
         if (why.empty()) {
             tried = try_plugin(subject_.manifest, options_.rig, subject_.gpus);

@@ -110,7 +110,22 @@ ModelInfo read_model_info(const gguf::GgufFile& file, const Registry& registry) 
     return chosen.own ? info_of(chosen.own->describe(model), model) : info_of(*chosen.of_plugin, model);
 }
 
-BuiltModel build_model(const gguf::GgufFile& file, const Registry& registry, const GraphLimits& limits) {
+namespace {
+
+// The error of an op that no plugin provides, with the plugin that has it and the reason why that is not used.
+Error with_missing_plugin(const Error& error, const Registry& registry) {
+    for (const PluginRecord& record : registry.plugins()) {
+        if (record.table || !record.manifest.ops) continue;
+        for (const std::string& op : *record.manifest.ops) {
+            if (std::string_view(error.what()).find(fmt::format("no op '{}'", op)) == std::string_view::npos) continue;
+            return {error.code(), fmt::format("{}; the plugin {} has it, but is not used: {}", error.what(),
+                                              record.manifest.name, record.reason)};
+        }
+    }
+    return error;
+}
+
+BuiltModel build_with(const gguf::GgufFile& file, const Registry& registry, const GraphLimits& limits) {
     auto ops = std::make_shared<OpSet>();
     for (const tsr_operator* op : registry.operators()) ops->add(op, registry.owner(*op).table->name);
     ModelFile model(file);
@@ -130,6 +145,17 @@ BuiltModel build_model(const gguf::GgufFile& file, const Registry& registry, con
     built.notes = check_unused(model, chosen.own ? chosen.own->unused : KnownUnused{}, limits.allow_unused);
     for (std::string& note : model.take_notes()) built.notes.push_back(std::move(note));
     return built;
+}
+
+}  // namespace
+
+BuiltModel build_model(const gguf::GgufFile& file, const Registry& registry, const GraphLimits& limits) {
+    try {
+        return build_with(file, registry, limits);
+    } catch (const Error& error) {
+        if (error.code() != TSR_NOT_FOUND) throw;
+        throw with_missing_plugin(error, registry);
+    }
 }
 
 }  // namespace tessera

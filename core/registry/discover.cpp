@@ -135,25 +135,11 @@ std::string why_driver(const Manifest& manifest, const Hardware& hardware) {
                        hardware.gpu_driver().empty() ? "one that does not tell its version" : hardware.gpu_driver());
 }
 
-std::string why_library(const PluginRecord& record, const Config& config) {
-    const Manifest& manifest = record.manifest;
-    const fs::path library = library_path(record);
-    if (std::string why = why_distrust(library); !why.empty()) return why;
-    if (config.allowed_sha256) {
-        const auto& allowed = *config.allowed_sha256;
-        if (std::find(allowed.begin(), allowed.end(), manifest.sha256) == allowed.end()) {
-            return fmt::format("its hash {} is not among plugins.allowed_sha256 of {}", manifest.sha256,
-                               config.file.string());
-        }
-    }
-    if (const uint64_t bytes = File(library).size(); bytes > kMaxLibraryBytes) {
-        return fmt::format("{} has {} bytes; a library of more than {} is not loaded", library.filename().string(),
-                           bytes, kMaxLibraryBytes);
-    }
-    const std::string digest = sha256_of_file(library);
-    if (digest == manifest.sha256) return {};
-    return fmt::format("the manifest says SHA-256 {}, {} has {}: was it changed, or built without its manifest?",
-                       manifest.sha256, library.filename().string(), digest);
+std::string why_not_allowed(const Manifest& manifest, const Config& config) {
+    if (!config.allowed_sha256 ||
+        std::ranges::find(*config.allowed_sha256, manifest.sha256) != config.allowed_sha256->end())
+        return {};
+    return fmt::format("its hash {} is not among plugins.allowed_sha256 of {}", manifest.sha256, config.file.string());
 }
 
 }  // namespace
@@ -206,7 +192,21 @@ std::string why_unsuitable(const PluginRecord& record, const Config& config, con
     if (std::string why = why_no_device(manifest, hardware); !why.empty()) return why;
     if (std::string why = why_no_flags(manifest, hardware); !why.empty()) return why;
     if (std::string why = why_driver(manifest, hardware); !why.empty()) return why;
-    return why_library(record, config);
+    return why_not_allowed(manifest, config);
+}
+
+std::string why_refused(const PluginRecord& record) {
+    const Manifest& manifest = record.manifest;
+    const fs::path library = library_path(record);
+    if (std::string why = why_distrust(library); !why.empty()) return why;
+    if (const uint64_t bytes = File(library).size(); bytes > kMaxLibraryBytes) {
+        return fmt::format("{} has {} bytes; a library of more than {} is not loaded", library.filename().string(),
+                           bytes, kMaxLibraryBytes);
+    }
+    const std::string digest = sha256_of_file(library);
+    if (digest == manifest.sha256) return {};
+    return fmt::format("the manifest says SHA-256 {}, {} has {}: was it changed, or built without its manifest?",
+                       manifest.sha256, library.filename().string(), digest);
 }
 
 }  // namespace tessera

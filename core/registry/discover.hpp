@@ -21,9 +21,11 @@ std::optional<std::filesystem::path> user_plugin_folder();
 // first, then by file name. Those with the state kChosen are candidates: no check has rejected them yet.
 std::vector<PluginRecord> find_plugins(const std::vector<std::filesystem::path>& folders);
 
-// Why a candidate cannot be used with this config and hardware, as far as its manifest and files tell; empty if no
-// check rejects it. Nothing is mapped.
+// Returns why this config and hardware have no use for a candidate, by its manifest; empty if no check rejects it.
 std::string why_unsuitable(const PluginRecord& record, const Config& config, const Hardware& hardware);
+// Returns why its library must not be mapped: owner, mode, size, hash; empty if no check rejects it. Throws Error and
+// std::filesystem::filesystem_error for a library that cannot be read.
+std::string why_refused(const PluginRecord& record);
 
 // Whether this machine's processor lacks flags of its kernels.
 bool is_for_plans_only(const Manifest& manifest);

@@ -39,6 +39,7 @@ void open_plugins(std::vector<PluginRecord>& records, const Config& config, cons
         }
         try {
             record.reason = why_unsuitable(record, config, hardware);
+            if (record.reason.empty()) record.reason = why_refused(record);
             if (record.reason.empty()) record.reason = screen_plugin(record, config);
             if (!record.reason.empty()) continue;
             const Module module = open_module(library_path(record), record.manifest, hardware);

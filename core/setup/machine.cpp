@@ -8,6 +8,7 @@
 #include "core/hardware/numa.hpp"
 #include "core/hardware/speed_file.hpp"
 #include "core/model/model.hpp"
+#include "core/registry/refused.hpp"
 #include "core/setup/model_check.hpp"
 
 #include <algorithm>
@@ -97,7 +98,7 @@ std::string fewer_threads(uint32_t cpus) {
                        cpus == 1 ? "1 thread is" : fmt::format("{} threads are", cpus));
 }
 
-// Folders without a usable plugin, disabled plugins that do not exist, more threads than CPUs, and what is not of the rig.
+// Folders without a usable plugin, refused and disabled plugins, more threads than CPUs, and what is not of the rig.
 std::vector<Notice> idle_names(const CommonSettings& settings, const Config& config, const Hardware& hardware,
                                const Registry& registry, uint32_t cpus) {
     std::vector<Notice> lines;
@@ -131,6 +132,9 @@ std::vector<Notice> idle_names(const CommonSettings& settings, const Config& con
             note("none of its plugins is used", {{AdviceCode::kSeeWhyNotUsed, ""}});
         }
     }
+    if (const std::string refused = refused_plugins(registry, config, hardware); !refused.empty())
+        lines.emplace_back(
+            Notice(fmt::format("plugins that are not used: {}", refused), {{AdviceCode::kSeeWhyNotUsed, ""}}));
     if (hardware.is_rig() && (config.threads || !config.devices.empty()))
         lines.emplace_back(
             fmt::format("{}: threads and devices are those of this machine, not of the rig", config.file.string()));
@@ -222,12 +226,16 @@ std::vector<Notice> plugins_without_flags(const Machine& machine) {
     return lines;
 }
 
-void check_plugins(const Registry& registry) {
+void check_plugins(const Machine& machine) {
+    const Registry& registry = machine.registry;
     if (std::ranges::any_of(registry.plugins(), [](const auto& record) { return record.table != nullptr; })) return;
-    // A folder that cannot be read is a record without a name.
     const bool any = std::ranges::any_of(registry.plugins(), [](const auto& r) { return !r.manifest.name.empty(); });
     std::string folders;
     for (const fs::path& folder : registry.folders()) folders += (folders.empty() ? "" : ", ") + folder.string();
+    if (const std::string refused = refused_plugins(registry, machine.config, machine.hardware); !refused.empty()) {
+        fail(TSR_UNSUPPORTED, Notice(fmt::format("no plugin can be used: {} (in {})", refused, folders),
+                                     {{AdviceCode::kSeeWhyNotUsed, ""}}));
+    }
     fail(TSR_NOT_FOUND, Notice(fmt::format("{} found in {}; keep the program's folders bin/ and lib/ together",
                                            any ? "no plugin that can be used was" : "no plugins", folders),
                                {{AdviceCode::kNamePluginFolder, ""}}));
@@ -302,7 +310,7 @@ Notice unknown_key(const std::string& key, const gguf::GgufFile& file) {
 }
 
 std::vector<Notice> settle(ModelSettings& settings, const OpenedModel& model, const Machine& machine) {
-    check_plugins(machine.registry);
+    check_plugins(machine);
     check_devices(settings.engine.placement.rules, machine.hardware);
     std::vector<Notice> remarks = machine.remarks;
     check_chosen(settings.common.devices, machine);

@@ -2,6 +2,7 @@
 #include "core/base/error.hpp"
 #include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/speeds.hpp"
+#include "core/registry/refused.hpp"
 #include "tests/registry/plugin_folder.hpp"
 
 #include <gmock/gmock.h>
@@ -67,6 +68,29 @@ TEST(Registry, ConflictsAreSaidAndTheFirstCounts) {
     EXPECT_EQ(registry.find_layout("zz"), nullptr);
     EXPECT_EQ(registry.operators().size(), 1u);
     EXPECT_EQ(registry.layouts().size(), 1u);
+}
+
+TEST(Registry, RefusedPluginsAreThoseThatTheUserCanRepair) {
+    PluginFolder folder;
+    const auto refused = [&] {
+        const Hardware hardware = small_machine();
+        return refused_plugins(Registry::load(folder.config(), hardware), folder.config(), hardware);
+    };
+    folder.add("good");
+    folder.add("better", {{"cpu_flags", R"(["no_such_flag"])"}});  // of another machine
+    folder.write("stray.so", "a library that a plugin links to");
+    EXPECT_EQ(refused(), "");
+    const fs::path other = folder.add("other");
+    fs::permissions(other.parent_path() / "other.so", fs::perms::others_write, fs::perm_options::add);
+    EXPECT_THAT(refused(), testing::StartsWith("other: others may write to "));
+    EXPECT_THAT(refused(), testing::EndsWith("chmod go-w"));
+    folder.write("broken.toml", "name = 1\n");
+    folder.add("owner60", {{"sha256", PluginFolder::quoted(std::string(64, '0'))}});
+    folder.add("no_symbol");
+    const std::string many = refused();
+    EXPECT_THAT(many, testing::HasSubstr("broken.toml: "));
+    EXPECT_THAT(many, testing::HasSubstr("the function tessera_plugin_query; "));
+    EXPECT_THAT(many, testing::EndsWith("; and 1 more"));
 }
 
 TEST(Registry, LoadsTwiceButInitialisesOnce) {
