@@ -3,6 +3,7 @@
 #include "core/base/checked.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/gguf/foreign_file.hpp"
 #include "core/graph/types.hpp"
 
 #include <algorithm>
@@ -50,8 +51,9 @@ class Cursor {
             fail(TSR_CORRUPT_DATA, "{} at byte {} takes {} bytes, and the header would exceed {}, the maximum", what,
                  position_, bytes, mebibytes(kMaxHeaderBytes));
         }
-        fail(TSR_CORRUPT_DATA, "truncated: {} at byte {} takes {} bytes, but the file ends at {}", what, position_,
-             bytes, end_);
+        fail(TSR_CORRUPT_DATA,
+             "truncated: {} at byte {} takes {} bytes, but the file ends at {}: is the download complete?", what,
+             position_, bytes, end_);
     }
 
     // Fails if the rest of the file is too short for `count` entries of `minimum` bytes.
@@ -116,6 +118,15 @@ void check_name(std::string_view name, std::string_view what) {
     if (!is_utf8(name)) fail(TSR_CORRUPT_DATA, "{} '{}' is not valid UTF-8", what, printable(name));
     if (printable(name, 4 * name.size()) != name)
         fail(TSR_CORRUPT_DATA, "{} '{}' holds control characters", what, printable(name));
+}
+
+// Fails if the file is of another format that is known, or empty.
+void check_foreign(const ByteSource& source) {
+    std::string begin(std::min(source.size(), kForeignBytes), '\0');
+    source.read(0, std::as_writable_bytes(std::span(begin)));
+    if (begin.starts_with(kMagic)) return;
+    if (const std::string what = foreign_contents(begin, source.size()); !what.empty())
+        fail(TSR_CORRUPT_DATA, "not a GGUF file: {}", what);
 }
 
 uint32_t read_preamble(Cursor& in) {
@@ -331,6 +342,7 @@ Header parse_header(const ByteSource& source) {
     header.file_bytes = source.size();
     in_context([&] { return source.name(); },
                [&] {
+                   check_foreign(source);
                    Cursor in(source);
                    parse(in, header);
                });

@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/gguf/foreign_file.hpp"
 #include "core/gguf/split.hpp"
 
 #include <mutex>
@@ -70,6 +71,7 @@ GgufFile GgufFile::open(const std::filesystem::path& path, std::span<const Overr
     std::vector<std::unique_ptr<Shard>> shards;
     std::vector<Header> headers;
     const auto add = [&](const std::filesystem::path& at) {
+        check_model_path(at);
         shards.push_back(std::make_unique<Shard>(at));
         headers.push_back(parse_header(FileSource(shards.back()->file)));
     };

@@ -135,9 +135,27 @@ TEST(Header, FilesWithoutTensorsNeedNoPadding) {
 }
 
 TEST(Header, WrongBeginnings) {
-    expect_error(TSR_CORRUPT_DATA, {"file.gguf: ", "truncated", "magic"}, [] { parse(Bytes()); });
-    expect_error(TSR_CORRUPT_DATA, {"not a GGUF file", "'ggjt'"}, [] { parse(Bytes().raw("ggjt").zeros(64)); });
+    expect_error(TSR_CORRUPT_DATA, {"file.gguf: ", "the file is empty"}, [] { parse(Bytes()); });
+    expect_error(TSR_CORRUPT_DATA, {"file.gguf: ", "truncated", "magic"}, [] { parse(Bytes().raw("GG")); });
+    expect_error(TSR_CORRUPT_DATA, {"not a GGUF file", "a GGML file"}, [] { parse(Bytes().raw("ggjt").zeros(64)); });
     expect_error(TSR_CORRUPT_DATA, {"not a GGUF file", "\\x1b"}, [] { parse(Bytes().raw("\x1B[2J").zeros(64)); });
+    // Files that people give in place of a model, with what to do.
+    const std::string zeros(600, '\0');
+    for (const auto& [begin, said, advice] : std::vector<std::array<std::string, 3>>{
+             {"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "Git LFS pointer", "git lfs pull"},
+             {"\r\n <!DOCTYPE html><html>", "a web page", "download"},
+             {"\xEF\xBB\xBF<html>", "a web page", "download"},
+             {"<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code>", "a web page", "download"},
+             {"{\"error\":\"Invalid username\"}", "JSON ('{\"error\"", "download"},
+             {"Entry not found", "a text file ('Entry not found')", "download"},
+             {std::string("\x20\0\0\0\0\0\0\0", 8) + "{\"__metadata__\":{}}" + zeros, "safetensors", "docs/models.md"},
+             {"PK\x03\x04" + zeros, "ZIP", "docs/models.md"},
+             {"\x1F\x8B\x08" + zeros, "compressed", "unpack"},
+             {zeros, "begins with zeros", "download"}}) {
+        SCOPED_TRACE(said);
+        expect_error(TSR_CORRUPT_DATA, {"not a GGUF file: ", said.c_str(), advice.c_str()},
+                     [&] { parse(Bytes().raw(begin)); });
+    }
     expect_error(TSR_UNSUPPORTED, {"version 1", "expected 2 or 3"}, [] { parse(preamble(0, 0, 1)); });
     expect_error(TSR_UNSUPPORTED, {"version 4"}, [] { parse(preamble(0, 0, 4)); });
     expect_error(TSR_UNSUPPORTED, {"version 0"}, [] { parse(preamble(0, 0, 0)); });

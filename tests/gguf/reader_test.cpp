@@ -124,9 +124,18 @@ TEST(GgufFile, Overrides) {
 TEST(GgufFile, ErrorsNameTheFile) {
     const tessera::test::TemporaryFolder folder;
     expect_error(TSR_NOT_FOUND, {"none.gguf", "No such file"}, [&] { GgufFile::open(folder.path() / "none.gguf"); });
-    expect_error(TSR_INVALID_ARGUMENT, {"a folder"}, [&] { GgufFile::open(folder.path()); });
-    expect_error(TSR_CORRUPT_DATA, {"empty.gguf: truncated"}, [&] { GgufFile::open(folder.write("empty.gguf", "")); });
-    expect_error(TSR_CORRUPT_DATA, {"text.gguf: not a GGUF file", "'<htm'"},
+    expect_error(TSR_INVALID_ARGUMENT, {"a folder without one"}, [&] { GgufFile::open(folder.path()); });
+    expect_error(TSR_INVALID_ARGUMENT, {"https://example.org/x.gguf: ", "nothing is downloaded"},
+                 [] { GgufFile::open("https://example.org/x.gguf"); });
+    std::filesystem::create_directory(folder.path() / "hf");
+    folder.write("hf/model.safetensors", "x");
+    expect_error(TSR_INVALID_ARGUMENT, {"safetensors", "docs/models.md"},
+                 [&] { GgufFile::open(folder.path() / "hf"); });
+    folder.write("hf/b.gguf", "x");
+    expect_error(TSR_INVALID_ARGUMENT, {"1 GGUF file", "hf/b.gguf"}, [&] { GgufFile::open(folder.path() / "hf"); });
+    expect_error(TSR_CORRUPT_DATA, {"empty.gguf: not a GGUF file: the file is empty"},
+                 [&] { GgufFile::open(folder.write("empty.gguf", "")); });
+    expect_error(TSR_CORRUPT_DATA, {"text.gguf: not a GGUF file", "'<html>'"},
                  [&] { GgufFile::open(folder.write("text.gguf", "<html>")); });
     const std::string whole = file("a", "b").text;
     expect_error(TSR_CORRUPT_DATA, {"cut.gguf: tensor 'b'", "download"},
