@@ -1,5 +1,6 @@
 #include "apps/server/given_file.hpp"
 
+#include "core/base/byte_order_mark.hpp"
 #include "core/base/error.hpp"
 
 #include <fcntl.h>
@@ -41,6 +42,7 @@ GivenFile read_given_file(std::string_view flag, const std::filesystem::path& pa
             fail(TSR_INVALID_ARGUMENT, "{} {}: has more than {} bytes, which are all that is expected", flag,
                  path.string(), most);
     }
+    if (file.text.starts_with(kByteOrderMark)) file.text.erase(0, kByteOrderMark.size());
     return file;
 }
 

@@ -14,7 +14,7 @@ struct GivenFile {
 };
 
 // Reads a regular file of at most `most` bytes; opening another kind could wait for whoever writes to it, and reading
-// for ever. Throws Error that begins with the flag and the file.
+// for ever. A byte-order mark at its beginning is left out. Throws Error that begins with the flag and the file.
 GivenFile read_given_file(std::string_view flag, const std::filesystem::path& path, uint64_t most);
 
 }  // namespace tessera::server
