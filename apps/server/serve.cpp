@@ -55,6 +55,9 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     try {
         served->writer = std::make_unique<ChatWriter>(model.file, *served->tokenizer, options.model);
     } catch (const Error& error) {
+        // A wrong value of a flag is an error; a file without a template that can be used is served without chat.
+        const ModelSettings& given = options.model;
+        if (given.chat_template || given.chat_template_text || !given.template_variables.empty()) throw;
         served->writer_fault = worded(error);
         say(fmt::format("/v1/chat/completions is not offered: {}", served->writer_fault));
     }

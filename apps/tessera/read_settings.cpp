@@ -2,7 +2,9 @@
 
 #include "apps/tessera/flag_values.hpp"
 #include "apps/tessera/text_input.hpp"
+#include "apps/tessera/usage_error.hpp"
 #include "core/base/error.hpp"
+#include "core/base/nearest.hpp"
 #include "core/base/text.hpp"
 #include "core/text/chat_template.hpp"
 
@@ -12,6 +14,9 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace tessera::app {
 namespace {
@@ -194,6 +199,20 @@ std::optional<bool> read_thinking(Arguments& arguments, ModelSettings& settings)
     return said.front().second;
 }
 
+// A name that is not known is an error of the command line, also where the file's own template would do.
+void check_template_name(const std::string& name) {
+    try {
+        text::ChatTemplate::by_name(name);
+    } catch (const Error&) {
+        const std::vector<std::string> names = text::ChatTemplate::names();
+        const std::vector<std::string_view> known(names.begin(), names.end());
+        throw UsageError(
+            fmt::format("--chat-template {}: there is no such built-in template{}; there are: {}; "
+                        "--chat-template-file FILE reads one",
+                        printable(name, 60), did_you_mean(name, known), joined(names)));
+    }
+}
+
 // Grammars and schemas, also of files; an empty one is none.
 void read_answer_form(const Arguments& arguments, ModelSettings& settings) {
     std::string_view given;
@@ -319,6 +338,7 @@ ModelSettings read_model_settings(Arguments& arguments) {
         if (settings.system) contradiction(arguments, "system", "system-file");
         settings.system = read_text(*file);
     }
+    if (settings.chat_template) check_template_name(*settings.chat_template);
     if (const auto file = arguments.text("chat-template-file")) {
         if (settings.chat_template) contradiction(arguments, "chat-template", "chat-template-file");
         settings.chat_template_text = read_text(*file);
