@@ -53,7 +53,7 @@ void on_end(int signal) {
 }  // namespace
 
 void remove_unfinished_files_on_signals() {
-    for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ}) {
+    for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGXCPU}) {
         struct sigaction action {};
         if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL)
             continue;  // for instance under nohup

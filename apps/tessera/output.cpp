@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <string>
 #include <system_error>
 
 namespace tessera::app {
@@ -20,14 +22,24 @@ constexpr int kBarWidth = 30;
 
 int g_print_error = 0;  // the first one
 bool g_silent = false;
-std::FILE* g_log = nullptr;  // for as long as the process lives
+std::atomic<std::FILE*> g_log = nullptr;  // until a write to it fails; any thread
+std::string g_log_name;
 
 void write_line(std::string_view line, bool shown) {
-    for (std::FILE* const to : {shown ? stderr : nullptr, g_log}) {
-        if (!to) continue;
-        std::fwrite(line.data(), 1, line.size(), to);
-        std::fputc('\n', to);
+    if (shown) {
+        std::fwrite(line.data(), 1, line.size(), stderr);
+        std::fputc('\n', stderr);
     }
+    std::FILE* const copy = g_log;
+    if (!copy) return;
+    errno = 0;
+    const bool whole = std::fwrite(line.data(), 1, line.size(), copy) == line.size() && std::fputc('\n', copy) != EOF;
+    if (whole && std::fflush(copy) == 0) return;
+    const int error = errno ? errno : EIO;
+    if (!g_log.exchange(nullptr)) return;  // another thread has said so; not closed, since others may be writing to it
+    const std::string lost = fmt::format("{}: cannot write: {}; further messages are not copied there\n",
+                                         printable(g_log_name, 4096), std::generic_category().message(error));
+    std::fwrite(lost.data(), 1, lost.size(), stderr);
 }
 
 }  // namespace
@@ -55,9 +67,11 @@ void silence_messages() noexcept {
 }
 
 void copy_messages_to(const std::string& file) {
-    g_log = std::fopen(file.c_str(), "we");
-    if (!g_log) fail_system(errno, file, "write");
-    std::setvbuf(g_log, nullptr, _IOLBF, 0);
+    std::FILE* const opened = std::fopen(file.c_str(), "we");
+    if (!opened) fail_system(errno, file, "write");
+    std::setvbuf(opened, nullptr, _IOLBF, 0);
+    g_log_name = file;
+    g_log = opened;
 }
 
 ProgressBar::ProgressBar(std::string what, AmountText amount)

@@ -36,6 +36,14 @@ void keep_early_hangups_harmless() {
     sigaction(SIGHUP, &action, nullptr);
 }
 
+// A file that grows past the limit of file sizes (ulimit -f, LimitFSIZE=) is then an error of the write that says so,
+// not the silent end of the process.
+void have_large_files_fail() {
+    struct sigaction action {};
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &action, nullptr);
+}
+
 }  // namespace
 
 namespace tessera::app {
@@ -45,6 +53,7 @@ int start_program(int argc, char** argv) {
     // Before all that takes time.
     if (is_server || (argc > 1 && std::string_view(argv[1]) == "serve")) keep_early_hangups_harmless();
     open_standard_streams();
+    have_large_files_fail();
     install_crash_report();
     remove_unfinished_files_on_signals();
     const CallWatch watch(std::chrono::seconds(5));
