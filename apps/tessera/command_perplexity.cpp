@@ -9,6 +9,7 @@
 #include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/session/cache_range.hpp"
 #include "core/session/sampler.hpp"
 #include "core/setup/machine.hpp"
 #include "core/setup/prompts.hpp"
@@ -135,6 +136,14 @@ void print_divergence(Divergence& d) {
     print(text);
 }
 
+void check_logits(std::span<const float> logits, const Engine& engine) {
+    try {
+        session::check_logits(logits);
+    } catch (const Error& error) {
+        throw session::with_cache_advice(error, engine.plan().options);
+    }
+}
+
 // Logits of -infinity are fine unless the token that follows has one.
 void check_result(const Mean& mean) {
     if (!std::isfinite(mean.mean()))
@@ -197,7 +206,7 @@ int perplexity_command(Arguments& arguments) {
         for (; chunk < head.chunks(); ++chunk) {
             score_chunk(*engine, std::span(head.tokens).subspan(size_t{chunk} * head.context, head.context), bos,
                         options.output_rows, interrupt.flag(), [&](std::span<const float> logits, Token next) {
-                            session::check_logits(logits);
+                            check_logits(logits, *engine);
                             if (base) {
                                 divergence.add(logits, base->next(), next);
                             } else {

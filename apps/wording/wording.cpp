@@ -15,7 +15,7 @@ std::string clause(const Advice& advice) {
         case AdviceCode::kLeaveOut:
             return "leave it out";
         case AdviceCode::kWeightsInPlace:
-            return "use the weights as they lie in the file with -nr";
+            return value.empty() ? "use the weights as they lie in the file with -nr" : "-nr asks for the same";
         case AdviceCode::kExpertsOnCpu:
             return with_bytes("keep routed experts on the CPU with --cpu-moe", "they take");
         case AdviceCode::kFewerGpuLayers:
@@ -53,7 +53,12 @@ std::string clause(const Advice& advice) {
         case AdviceCode::kBuildForCuda:
             return "'tools/setup --cuda' and 'tools/build release -DTSR_CUDA=ON' build those for NVIDIA GPUs";
         case AdviceCode::kCheckFile:
-            return "'tessera inspect --check' lists all broken weights";
+            if (value.empty()) return "'tessera inspect --check' lists all broken weights";
+            return fmt::format(
+                "keys or values may be beyond the range of {}, the cache's type: -ctk bf16 -ctv bf16 hold them; if "
+                "they "
+                "are not, 'tessera inspect --check' lists all broken weights",
+                value);
         case AdviceCode::kRopeScaling:
             return fmt::format("give --rope-scaling {}", value);
         case AdviceCode::kOtherMetadata:

@@ -39,7 +39,7 @@ inline constexpr size_t kSettings = static_cast<size_t>(Setting::kYarnBetaSlow) 
 // What the user could do. In parentheses: what Advice::value is.
 enum class AdviceCode : uint8_t {
     kLeaveOut,        // the setting that the message is about
-    kWeightsInPlace,  // weights are used as the file has them
+    kWeightsInPlace,  // weights are used as the file has them (not empty: they are already)
     kExpertsOnCpu,    // (bytes that routed experts take)
     kFewerGpuLayers,
     kSmallerContext,  // (bytes that the cache takes)
@@ -58,7 +58,7 @@ enum class AdviceCode : uint8_t {
     kNamePluginFolder,
     kSeeWhyNotUsed,  // of plugins
     kBuildForCuda,
-    kCheckFile,      // all values of the model's file
+    kCheckFile,      // all values of the model's file (a cache's type, which may be the cause)
     kRopeScaling,    // (types of scaling)
     kOtherMetadata,  // another value of a key ("KEY=TYPE:VALUE", or empty)
     kAllowUnused,    // tensors and keys of the file

@@ -1,5 +1,6 @@
 #include "core/session/generate.hpp"
 
+#include "core/session/cache_range.hpp"
 #include "core/session/make_sampler.hpp"
 #include "core/session/probabilities.hpp"
 #include "core/session/task.hpp"
@@ -398,8 +399,13 @@ bool Generator::choose_tokens(Task& task, std::span<const float> logits) const {
     // Each has probabilities of its own.
     if (task.request.probabilities) forced = forced.first(std::min<size_t>(forced.size(), 1));
     std::vector<Token> accepted(forced.begin(), forced.end());
-    if (forced.empty())
-        accepted.push_back(sampler.sample(logits, task.constraint ? task.constraint->allowed() : TokenMask()));
+    if (forced.empty()) {
+        try {
+            accepted.push_back(sampler.sample(logits, task.constraint ? task.constraint->allowed() : TokenMask()));
+        } catch (const Error& error) {
+            throw with_cache_advice(error, engine_.plan().options);
+        }
+    }
     for (const Token token : accepted) sampler.accept(token);
     for (const Token token : accepted) {
         task.chosen.push_back({token, {}});
