@@ -220,6 +220,10 @@ int perplexity_command(Arguments& arguments) {
         }
     } catch (const Error& error) {
         if (error.code() != TSR_CANCELLED) throw;
+        if (chunk == 0) {
+            say("stopped before the first chunk was scored: there is no result");
+            return kExitInterrupted;
+        }
         say("stopped");
     }
     check_result(base ? divergence.divergence : nll);
