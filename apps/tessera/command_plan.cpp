@@ -16,6 +16,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <filesystem>
+#include <utility>
 
 namespace tessera::app {
 
@@ -35,9 +36,11 @@ int plan_command(Arguments& arguments) {
 
     for (const std::string& line : plan_draft_model(settings, machine, {options.sequences, options.context}, rig))
         arguments.remark(line);
+    PlannedModel planned =
+        plan_to_fit(model.file, machine, options, [&](const Notice& notice) { arguments.remark(worded(notice)); });
     for (const std::string& line : arguments.remarks()) say(line);
     PlanReport report{model.path.string(), rig ? rig->string() : "",
-                      measure(model.file), plan_model(model.file, machine.registry, machine.hardware, options),
+                      measure(model.file), std::move(planned),
                       machine.registry,    largest_context(model.file, machine.registry, machine.hardware, options),
                       arguments.remarks()};
     report.earlier =

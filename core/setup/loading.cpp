@@ -116,19 +116,57 @@ ContextWish wish_context(std::span<const size_t> prompts, uint32_t at_once, std:
     return wish;
 }
 
+namespace {
+
+Notice used_in_place(std::string_view why) {
+    return {
+        fmt::format("packed weights do not fit ({}), so they are used as they lie in the file, which is slower", why),
+        {{AdviceCode::kWeightsInPlace, "already"}}};
+}
+
+}  // namespace
+
+PlannedModel plan_to_fit(const gguf::GgufFile& file, const Machine& machine, EngineOptions& options,
+                         const NoticeSink& say) {
+    PlannedModel planned = plan_model(file, machine.registry, machine.hardware, options);
+    const std::vector<Excess> excesses = excess_of(planned.plan);
+    if (excesses.empty() || options.pack_weights == PackWeights::kNever) return planned;
+    EngineOptions in_place = options;
+    in_place.pack_weights = PackWeights::kNever;
+    PlannedModel other = plan_model(file, machine.registry, machine.hardware, in_place);
+    if (!excess_of(other.plan).empty()) return planned;
+    const std::optional<Notice> misfits = misfit(planned.plan, excesses.front().device);
+    say(used_in_place(misfits ? misfits->text : ""));
+    if (const uint64_t missing = mapped_excess(other.plan); missing > 0) {
+        say(
+            fmt::format("the file is larger than the memory that is left by {}: parts of it are read from disk again "
+                        "and again",
+                        size_text(missing)));
+    }
+    options.pack_weights = PackWeights::kNever;
+    return other;
+}
+
 std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
                                     uint32_t minimum, bool verbose, const NoticeSink& say,
                                     const LoadProgress& progress) {
-    PlannedModel planned = plan_model(model.file, machine.registry, machine.hardware, options);
+    PlannedModel planned = plan_to_fit(model.file, machine, options, say);
     try {
         check_fit(planned.plan);
     } catch (const Error& error) {
         if (error.code() != TSR_DOES_NOT_FIT || !may_shrink) throw;
-        const uint32_t largest = largest_context(model.file, machine.registry, machine.hardware, options);
+        bool in_place = false;
+        uint32_t largest = largest_context(model.file, machine.registry, machine.hardware, options);
+        if (largest < std::max(minimum, 1u) && options.pack_weights != PackWeights::kNever) {
+            in_place = true;
+            options.pack_weights = PackWeights::kNever;
+            largest = largest_context(model.file, machine.registry, machine.hardware, options);
+        }
         if (largest < std::max(minimum, 1u) || largest >= planned.context) throw;
         say(fmt::format("a context of {} tokens does not fit; using the largest that does, {}", planned.context,
                         largest));
         options.context = largest;
+        if (in_place) say(used_in_place(error.what()));
         planned = plan_model(model.file, machine.registry, machine.hardware, options);
     }
     report_plan(planned, model, machine, verbose, say);

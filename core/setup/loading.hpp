@@ -32,8 +32,13 @@ using LineSink = std::function<void(std::string_view line)>;
 // The same of notices.
 using NoticeSink = std::function<void(const Notice& notice)>;
 
-// Plans, reports what was planned, and loads. If the context was not given (`may_shrink`) and does not fit, the largest
-// that fits is taken, if it holds at least `minimum` tokens. Throws what Engine throws.
+// Plans. If the plan does not fit and one with the weights as they lie in the file does, which needs no copy of them,
+// sets `options` so, tells `say`, and returns that. Throws what plan_model throws; what does not fit is returned.
+PlannedModel plan_to_fit(const gguf::GgufFile& file, const Machine& machine, EngineOptions& options,
+                         const NoticeSink& say);
+
+// Plans as plan_to_fit() does, reports what was planned, and loads. If the context was not given (`may_shrink`) and
+// does not fit, the largest that fits is taken, if it holds at least `minimum` tokens. Throws what Engine throws.
 std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
                                     uint32_t minimum, bool verbose, const NoticeSink& say,
                                     const LoadProgress& progress);
