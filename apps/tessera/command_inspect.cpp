@@ -186,12 +186,13 @@ bool check_weights(const OpenedModel& model, const Machine& machine) {
                                              [&](uint64_t done, uint64_t total) { bar.update(done, total); });
     bar.finish();
     std::string text;
+    if (!report.zero_tail.empty()) text += report.zero_tail + '\n';
     for (const std::string& name : report.unreadable) text += unreadable_text(name) + '\n';
     for (const BadValues& bad : report.bad) text += bad_values_text(bad, model.file) + '\n';
     text += report.bad.empty() ? "no NaN and no infinity in the weights that were read\n"
                                : fmt::format("{} broken\n", counted(report.bad.size(), "tensor"));
     print('\n' + text);
-    return report.bad.empty() && report.unreadable.empty();
+    return report.bad.empty() && report.unreadable.empty() && report.zero_tail.empty();
 }
 
 }  // namespace

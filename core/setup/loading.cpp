@@ -5,6 +5,7 @@
 #include "core/graph/types.hpp"
 #include "core/plan/fit.hpp"
 #include "core/setup/file_sampling.hpp"
+#include "core/setup/model_check.hpp"
 #include "core/setup/plan_lines.hpp"
 
 #include <algorithm>
@@ -170,6 +171,9 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
         planned = plan_model(model.file, machine.registry, machine.hardware, options);
     }
     report_plan(planned, model, machine, verbose, say);
+    constexpr uint64_t kLookedAt = uint64_t{64} << 20;
+    if (const std::string zeros = zero_tail_text(model.file, kLookedAt); !zeros.empty())
+        say(Notice(zeros, {{AdviceCode::kCheckFile, ""}}));
     auto engine = std::make_unique<Engine>(std::move(model.file), std::move(planned), machine.registry,
                                            machine.hardware, options, progress);
     for (const std::string& note : engine->notes()) say(note);

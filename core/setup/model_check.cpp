@@ -13,6 +13,8 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <functional>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -156,7 +158,55 @@ class Checker {
     std::exception_ptr failure_;
 };
 
+// Bytes at the end of a tensor that are zeros; of more than `most` some.
+uint64_t zeros_at_end(const gguf::GgufFile& file, const gguf::TensorEntry& tensor, uint64_t most) {
+    std::vector<std::byte> some;
+    uint64_t zeros = 0;
+    while (zeros < tensor.bytes && zeros <= most) {
+        // A small read first: nearly all tensors end otherwise.
+        some.resize(std::min<uint64_t>(zeros == 0 ? 4096 : kAtOnce, tensor.bytes - zeros));
+        file.read(tensor, tensor.bytes - zeros - some.size(), some);
+        const auto last = std::find_if(some.rbegin(), some.rend(), [](std::byte b) { return b != std::byte{0}; });
+        zeros += static_cast<uint64_t>(last - some.rbegin());
+        if (last != some.rend()) break;
+    }
+    return zeros;
+}
+
+// Whether no model has so many zeros at the end of this tensor.
+bool is_no_model(const gguf::TensorEntry& tensor, uint64_t zeros) {
+    constexpr uint64_t kFew = 4096;
+    if (tensor.rows() < 2 || zeros < std::min(kFew, tensor.bytes)) return false;
+    const bool is_vocabulary = tensor.name == "output.weight" || tensor.name.find("token_embd") != std::string::npos;
+    return !is_vocabulary || zeros > tensor.bytes / 2;
+}
+
 }  // namespace
+
+std::string zero_tail_text(const gguf::GgufFile& file, uint64_t most) {
+    for (uint32_t shard = 0; shard < file.file_count(); ++shard) {
+        std::vector<const gguf::TensorEntry*> order;
+        for (const gguf::TensorEntry& tensor : file.tensors()) {
+            if (tensor.file == shard) order.push_back(&tensor);
+        }
+        std::ranges::sort(order, std::greater(), &gguf::TensorEntry::offset);
+        uint64_t zeros = 0;
+        bool counts = false;
+        for (const gguf::TensorEntry* tensor : order) {
+            const uint64_t tail = zeros_at_end(file, *tensor, most - std::min(most, zeros));
+            zeros += tail;
+            counts = counts || is_no_model(*tensor, tail);
+            if (tail < tensor->bytes || zeros >= most) break;
+        }
+        if (!counts) continue;
+        return fmt::format(
+            "{}: the last {}{} of its tensors are zeros: the download is not complete, or the file is "
+            "damaged; download it again",
+            printable(file.file_path(shard).native(), 4096), zeros < most ? "" : "more than ",
+            size_text(std::min(zeros, most)));
+    }
+    return {};
+}
 
 std::vector<std::string> file_notes(const gguf::GgufFile& file, const Registry& registry, bool allow_unused) {
     GraphLimits limits;
@@ -176,6 +226,7 @@ std::string bad_values_text(const BadValues& bad, const gguf::GgufFile& file) {
 ValuesReport check_values(const gguf::GgufFile& file, const Registry& registry, uint32_t threads,
                           const std::function<void(uint64_t done, uint64_t total)>& progress) {
     ValuesReport report;
+    report.zero_tail = zero_tail_text(file, std::numeric_limits<uint64_t>::max());
     Checker(file, registry, report).run(threads, progress);
     return report;
 }
@@ -186,6 +237,7 @@ std::string unreadable_text(const std::string& tensor) {
 
 std::vector<std::string> require_values(const gguf::GgufFile& file, const Registry& registry, uint32_t threads) {
     const ValuesReport report = check_values(file, registry, threads);
+    if (!report.zero_tail.empty()) fail(TSR_CORRUPT_DATA, "{}", report.zero_tail);
     if (report.bad.empty()) {
         std::vector<std::string> lines;
         for (const std::string& tensor : report.unreadable) lines.push_back(unreadable_text(tensor));
