@@ -1,4 +1,5 @@
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/model/readers.hpp"
 
 #include <algorithm>
@@ -86,9 +87,9 @@ int64_t read_shared_experts(ModelFile& model, int64_t first_layer, int64_t layer
     const auto together = model.find_count("expert_shared_feed_forward_length", 0);
     if (first_layer >= layers) return 0;
     if (count && together && *together != 0 && *together != *count * experts.length) {
-        fail(TSR_CORRUPT_DATA, "{}: {} is {}, but {} of {} make {}", model.source(),
-             model.key("expert_shared_feed_forward_length"), *together, model.key("expert_shared_count"),
-             experts.length, *count * experts.length);
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}, but {} is {}, and {} of {} make {}", model.source(),
+             model.key("expert_shared_feed_forward_length"), *together, model.key("expert_shared_count"), *count,
+             counted(static_cast<uint64_t>(*count), "shared expert"), experts.length, *count * experts.length);
     }
     if (count) return *count * experts.length;
     if (together && *together != 0) return *together;
