@@ -47,6 +47,124 @@ TEST(Flags, ThatMeanNothingOnThisMachineAreSaid) {
     EXPECT_THAT(plan({"--rig", rig, "-tb", "3"}).err, HasSubstr("-t 3: 2 CPUs are available"));
 }
 
+TEST(Flags, AWrongNameOfAChatTemplateIsAnErrorOfTheLine) {
+    const TemporaryFolder folder;
+    for (const std::string command : {"run", "serve"}) {
+        std::vector<std::string> line = {command, "-m", kBundled, "--chat-template", "chatlm"};
+        if (command == "run") line.insert(line.end(), {"-p", "x"});
+        if (command == "serve") line.insert(line.end(), {"--port", "0"});
+        const Outcome outcome = tessera(line);
+        EXPECT_EQ(outcome.code, 2) << command << outcome.err;
+        EXPECT_THAT(outcome.err, AllOf(HasSubstr("--chat-template chatlm"), HasSubstr("did you mean 'chatml'"),
+                                       HasSubstr("deepseek-v3")));
+    }
+    const std::string broken = folder.write("broken.jinja", "{% for %}").string();
+    const Outcome file = tessera({"serve", "-m", kBundled, "--port", "0", "--chat-template-file", broken});
+    EXPECT_EQ(file.code, 1) << file.err;
+    EXPECT_THAT(file.err, HasSubstr("the chat template cannot be run"));
+}
+
+TEST(TextFiles, AByteOrderMarkIsNotText) {
+    const TemporaryFolder folder;
+    const std::string text = "Count from 1 to 5.", mark = "\xEF\xBB\xBF";
+    const std::string plain = folder.write("plain", text).string(),
+                      marked = folder.write("marked", mark + text + "\r\n");
+    const auto tokens = [](const std::string& file) { return tessera({"tokenize", "-f", file, "--ids"}).out; };
+    EXPECT_FALSE(tokens(plain).empty());
+    EXPECT_EQ(tokens(marked), tokens(plain));
+    EXPECT_EQ(tessera({"tokenize", "--ids"}, mark + text).out, tokens(plain)) << "standard input";
+    EXPECT_NE(tokens(folder.write("inside", text + mark)), tokens(plain)) << "only the first is a mark";
+    const Outcome other = tessera({"tokenize", "-f",
+                                   folder.write("utf16", std::string("\xFF\xFE"
+                                                                     "a\0",
+                                                                     4)),
+                                   "--ids"});
+    EXPECT_EQ(other.code, 1);
+    EXPECT_THAT(other.err, HasSubstr("found UTF-16: save it as UTF-8"));
+}
+
+// The process ends by itself, and says of which limit.
+TEST(Limits, AreReportedAsSuch) {
+    const TemporaryFolder folder;
+    // What is said goes to pipes, which have no such limit.
+    const auto limited = [&](const std::string& limit, const std::string& more) {
+        return shell("{ ulimit " + limit + "; $T run -m " + kBundled + " -p x -n 2 -t 1 " + more +
+                     "; echo code $?; } 2>&1 | cat")
+            .out;
+    };
+    const std::string log = limited("-f 0", "--log-file " + folder.file("log"));
+    EXPECT_THAT(log, AllOf(HasSubstr("log: cannot write: File too large"), HasSubstr("code 0")));
+    EXPECT_THAT(limited("-f 0", ">" + folder.file("out")), AllOf(HasSubstr("File too large"), HasSubstr("code 1")));
+    // With few of them the program itself cannot be mapped; the loader gives the system's number of the error.
+    for (int descriptors = 5; descriptors < 16; ++descriptors) {
+        const std::string few = limited("-n " + std::to_string(descriptors), "");
+        EXPECT_THAT(few, testing::ContainsRegex("code [0-9]{1,2}\n|code 12[0-7]\n")) << descriptors;
+        if (few.find("code 0") == std::string::npos)
+            EXPECT_THAT(few, testing::AnyOf(HasSubstr("oo many open files"), HasSubstr("Error 24"))) << descriptors;
+    }
+}
+
+// An installation of its own: the program, its plugins and the bundled model.
+class RefusedPlugins : public testing::Test {
+  protected:
+    RefusedPlugins() {
+        EXPECT_EQ(shell("umask 022; d=" + folder_.path().string() +
+                        "; mkdir -p $d/bin $d/lib/tessera && cp \"$T\" $d/bin/tessera && cp -rL \"$(dirname \"$T\")/"
+                        "../lib/tessera/plugins\" $d/lib/tessera/")
+                      .code,
+                  0);
+    }
+    std::string plugin(const char* file) const { return folder_.path().string() + "/lib/tessera/plugins/" + file; }
+    Outcome run() const {
+        return shell(folder_.path().string() + "/bin/tessera run -m " + kBundled + " -p Hello. -n 1 -t 1");
+    }
+
+  private:
+    const TemporaryFolder folder_;
+};
+
+TEST_F(RefusedPlugins, AreNamedWhereTheirOpIsMissed) {
+    EXPECT_EQ(run().code, 0);
+    const std::string library = plugin("tessera_mla.so");
+    ASSERT_EQ(shell("chmod o+w " + library).code, 0);
+    Outcome outcome = run();
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("plugins that are not used: mla: others may write to " + library));
+    EXPECT_THAT(
+        outcome.last_error_line(),
+        AllOf(HasSubstr("no op 'mla_attention'"),
+              HasSubstr("; the plugin mla has it, but is not used: others may write"), HasSubstr("chmod go-w")));
+    ASSERT_EQ(shell("chmod o-w " + library + " && printf x >>" + library).code, 0);
+    outcome = run();
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.last_error_line(), HasSubstr("the manifest says SHA-256"));
+    ASSERT_EQ(shell("rm " + library).code, 0);
+    EXPECT_THAT(run().last_error_line(), HasSubstr("mla has it, but is not used"));
+}
+
+TEST_F(RefusedPlugins, AreNamedWhereNoneIsLeft) {
+    ASSERT_EQ(shell("chmod -R o+w " + plugin("")).code, 0);
+    const Outcome outcome = run();
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr("no plugin can be used: "), HasSubstr("others may write to "),
+                      HasSubstr("'tessera plugins --why' says why"), Not(HasSubstr("keep the program's"))));
+}
+
+TEST(Perplexity, WithoutAChunkHasNoResult) {
+    const TemporaryFolder folder;
+    const std::string text = folder.write("text", std::string(200000, 'a')), err = folder.file("err"),
+                      out = folder.file("out");
+    // Stopped when it has begun; a machine that is fast enough may have scored some by then.
+    const Outcome outcome = shell("$T perplexity -m " + kBundled + " -f " + text + " -c 4096 -t 1 >" + out + " 2>" +
+                                  err + " & p=$!; until grep -q 'are scored' " + err +
+                                  " || ! kill -0 $p; do sleep 0.01; done; kill -INT $p; "
+                                  "wait $p; echo code $?; cat " +
+                                  out);
+    if (outcome.out.find("[1]") == std::string::npos) EXPECT_THAT(outcome.out, Not(HasSubstr("Final estimate")));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("code 0")));
+}
+
 TEST(Flags, CheckingTheOrderOfAccessesChangesNoAnswer) {
     const TemporaryFolder folder;
     const std::vector<std::string> line = {"run", "-m", kBundled, "-p", "Hello", "-n", "6", "--temp", "0"};

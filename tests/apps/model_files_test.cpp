@@ -3,11 +3,14 @@
 #include "tests/model/edited_model.hpp"
 #include "tests/temporary_folder.hpp"
 
+#include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -16,6 +19,7 @@
 namespace tessera::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -56,6 +60,72 @@ TEST_F(ModelFiles, AWholeModelPassesTheCheck) {
     EXPECT_EQ(checked.code, 0) << checked.err;
     EXPECT_THAT(checked.out, HasSubstr("all tensors and keys of the model are used"));
     EXPECT_THAT(checked.out, HasSubstr("no NaN and no infinity"));
+}
+
+TEST_F(ModelFiles, ATailOfZerosIsFound) {
+    const std::string file = write(model_);
+    const auto bytes = std::filesystem::file_size(file);
+    // As a download that had reserved its size leaves it.
+    std::filesystem::resize_file(file, bytes - (256 << 10));
+    std::filesystem::resize_file(file, bytes);
+    const char* const said = ": the last 256.0 KiB of its tensors are zeros: the download is not complete";
+    const Outcome checked = tessera({"inspect", file, "--check"});
+    EXPECT_EQ(checked.code, 1);
+    EXPECT_THAT(checked.out, HasSubstr(said));
+    const Outcome required = tessera({"run", "-m", file, "-p", "a", "-n", "1", "--check-tensors"});
+    EXPECT_EQ(required.code, 1);
+    EXPECT_THAT(required.err, HasSubstr(said));
+    EXPECT_THAT(tessera({"run", "-m", file, "-p", "a", "-n", "1"}).err,
+                AllOf(HasSubstr(said), HasSubstr("'tessera inspect --check'")));
+}
+
+TEST_F(ModelFiles, ValuesBeyondTheRangeOfTheCacheNameItsType) {
+    // The cached latent is far beyond 65,504 then; the layers after it normalise what comes of it.
+    for (EditedModel::Tensor& tensor : model_.tensors) {
+        if (!tensor.name.ends_with("attn_kv_a_norm.weight")) continue;
+        std::vector<float> values(tensor.bytes.size() / sizeof(float));
+        std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+        for (float& value : values) value *= 1e6f;
+        std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+    }
+    const std::string file = write(model_);
+    const auto run = [&](const char* type) {
+        return tessera({"run", "-m", file, "-p", "a", "-n", "2", "-t", "1", "-ctk", type, "-ctv", type});
+    };
+    // A block's scale is infinite then, whatever kernel reads it.
+    const Outcome narrow = run("q4_0");
+    EXPECT_EQ(narrow.code, 1);
+    EXPECT_THAT(narrow.last_error_line(), AllOf(HasSubstr("the range of q4_0"), HasSubstr("-ctk bf16 -ctv bf16")));
+    EXPECT_EQ(run("bf16").code, 0) << run("bf16").err;
+}
+
+// Memory for the weights as they lie in the file, which are mapped, but not for a packed copy.
+TEST_F(ModelFiles, WhatDoesNotFitPackedIsUsedInPlace) {
+    TemporaryFolder folder;
+    const auto planned = [&](std::vector<std::string> flags) {
+        flags.insert(flags.begin(), {"plan", "-m", TSR_TEST_MODEL, "-c", "256", "--json"});
+        return tessera(flags);
+    };
+    const auto allocated = [&](const Outcome& outcome) {
+        return boost::json::parse(outcome.out).at("devices").at(0).at("allocated").to_number<uint64_t>();
+    };
+    const uint64_t packed = allocated(planned({})), in_place = allocated(planned({"-nr"}));
+    ASSERT_LT(in_place, packed);
+    const std::string config =
+        folder.write("c.toml", "[devices.CPU]\nmemory = \"" + std::to_string((packed + in_place) / 2048) + " KiB\"\n");
+    const Outcome plan = planned({"--config", config});
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    EXPECT_EQ(boost::json::parse(plan.out).at("pack_weights").as_string(), "never");
+    EXPECT_THAT(plan.err,
+                AllOf(HasSubstr("packed weights do not fit (CPU needs "), HasSubstr("; -nr asks for the same")));
+    const std::vector<std::string> words = {"run", "-m", TSR_TEST_MODEL, "-p", "one two three",
+                                            "-n",  "4",  "--temp",       "0"};
+    std::vector<std::string> small = words;
+    small.insert(small.end(), {"-c", "256", "--config", config});
+    const Outcome run = tessera(small);
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("packed weights do not fit (CPU needs "));
+    EXPECT_EQ(run.out, tessera(words).out);
 }
 
 TEST_F(ModelFiles, PackedRowsAreChecked) {
