@@ -57,7 +57,9 @@ class Install(unittest.TestCase):
         names = sorted(path.name for path in installed.glob("*.so"))
         self.assertGreaterEqual(len(names), 3, self.said)
         built = next(BUILD.glob("lib*/**/tessera/plugins"), BUILD / "lib/tessera/plugins")
-        self.assertEqual(names, sorted(path.name for path in built.glob("*.so")))
+        # The build folder may hold others, of an earlier configuration.
+        self.assertLessEqual(set(names), {path.name for path in built.glob("*.so")})
+        self.assertLessEqual({"tessera_mla.so", "tessera_reference.so"}, set(names), self.said)
         for name in names:
             manifest = (installed / name).with_suffix(".toml")
             ours, theirs = (tomllib.loads(path.read_text()) for path in (manifest, (built / name).with_suffix(".toml")))
