@@ -119,7 +119,9 @@ ContextWish wish_context(std::span<const size_t> prompts, uint32_t at_once, std:
 
 namespace {
 
+// `why`: "CPU needs 9 GiB, 8 GiB available: 1 GiB missing", of which the last part would read as if it still were.
 Notice used_in_place(std::string_view why) {
+    why = why.substr(0, why.rfind(": "));
     return {
         fmt::format("packed weights do not fit ({}), so they are used as they lie in the file, which is slower", why),
         {{AdviceCode::kWeightsInPlace, "already"}}};
