@@ -134,15 +134,17 @@ void PagedCache::release(GroupIndex group, PageId page) {
     pools_[group].drop(page);
 }
 
-bool PagedCache::writes_shared(const Sequence& sequence, uint32_t tokens, GroupIndex group) const {
-    return tokens > 0 && sequence.length % TSR_PAGE_TOKENS != 0 &&
-           pools_[group].references[sequence.runs[group].pages.back()] > 1;
+std::optional<PageId> PagedCache::page_to_copy(SequenceId id, uint32_t tokens, GroupIndex group) const {
+    const Sequence& sequence = at(id);
+    if (tokens == 0 || sequence.length % TSR_PAGE_TOKENS == 0) return std::nullopt;
+    const PageId last = sequence.runs.at(group).pages.back();
+    return pools_[group].references[last] > 1 ? std::optional(last) : std::nullopt;
 }
 
 uint64_t PagedCache::pages_to_append(SequenceId id, uint32_t tokens, GroupIndex group) const {
     const Sequence& sequence = at(id);
     return pages_for(uint64_t{sequence.length} + tokens) - sequence.runs.at(group).end() +
-           (writes_shared(sequence, tokens, group) ? 1 : 0);
+           (page_to_copy(id, tokens, group) ? 1 : 0);
 }
 
 void PagedCache::append(SequenceId id, uint32_t tokens, std::vector<PageCopy>& copies) {
@@ -160,7 +162,7 @@ void PagedCache::append(SequenceId id, uint32_t tokens, std::vector<PageCopy>& c
     for (GroupIndex group = 0; group < pools_.size(); ++group) {
         Pool& pool = pools_[group];
         std::vector<PageId>& pages = sequence.runs[group].pages;
-        if (writes_shared(sequence, tokens, group)) {
+        if (page_to_copy(id, tokens, group)) {
             const PageId own = pool.take();
             copies.push_back({group, pages.back(), own});
             pool.drop(pages.back());

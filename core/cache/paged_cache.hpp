@@ -5,6 +5,7 @@
 #include "core/cache/cache_rule.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -81,6 +82,9 @@ class PagedCache {
     // Free pages of a group that append() would take.
     uint64_t pages_to_append(SequenceId sequence, uint32_t tokens, GroupIndex group = 0) const;
 
+    // Returns the page of a group that append() would copy because others hold it, too, if there is one.
+    std::optional<PageId> page_to_copy(SequenceId sequence, uint32_t tokens, GroupIndex group = 0) const;
+
     // Makes room for `tokens` more. Pages to be written to belong to this sequence alone afterwards: for those that did
     // not, the copy that must be made before the next step is appended to `copies`. Throws Error(TSR_DOES_NOT_FIT),
     // changing nothing, if there are not enough free pages.
@@ -120,8 +124,6 @@ class PagedCache {
     const Sequence& at(SequenceId sequence) const;
     Sequence& at(SequenceId sequence);
     bool can_go_on(const Sequence& sequence, uint32_t tokens) const;
-    // Whether that many more tokens would begin in a page that others have, too.
-    bool writes_shared(const Sequence& sequence, uint32_t tokens, GroupIndex group) const;
 
     std::vector<Pool> pools_;
     std::unordered_map<SequenceId, Sequence> sequences_;

@@ -381,13 +381,20 @@ Task* Admission::victim_for(const Task& task) const {
     return spared && &task != active_.front().get() ? nullptr : found;
 }
 
-// Frees pages until so many of each group are free; of requests only from those that are younger than `task`, and from
-// none while steps are under way.
-bool Admission::make_room(const Task& task, std::span<const uint64_t> pages, bool steps_under_way) {
+// Frees pages for `rows` more tokens of `task` beyond `reserved` of each group; takes them from requests only if they
+// are younger than `task`, and from none while steps are under way.
+bool Admission::make_room(const Task& task, std::span<const uint64_t> reserved, uint32_t rows, bool steps_under_way) {
     const PagedCache& cache = engine_.cache();
     for (GroupIndex group = 0; group < cache.groups(); ++group) {
-        while (cache.free_pages(group) < pages[group]) {
+        // Counted anew each time: a page that the task shares with the tree need not be copied once the tree has given
+        // it up, though that frees none.
+        const auto fits = [&] {
+            return reserved[group] + cache.pages_to_append(*task.sequence, rows, group) <= cache.free_pages(group);
+        };
+        while (!fits()) {
             if (group == 0 ? tree_.evict_one() : tree_.evict_window(group)) continue;
+            const std::optional<PageId> shared = cache.page_to_copy(*task.sequence, rows, group);
+            if (group > 0 && shared && tree_.forget_window(group, *shared)) continue;
             Task* const victim = victim_for(task);
             if (!victim || steps_under_way) return false;
             suspend(*victim);

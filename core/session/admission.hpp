@@ -68,8 +68,10 @@ class Admission {
     // Whole pages become available to others as soon as they have been computed; those behind tokens of which another
     // request holds a page of its own, when that has ended or the task `leaves` its sequence.
     void remember(Task& task, bool leaves = false);
-    // Frees pages until so many of each group are free; of requests only from those that are younger than `task`.
-    bool make_room(const Task& task, std::span<const uint64_t> pages, bool steps_under_way);
+    // Frees pages until each group has `reserved` and those that `rows` more tokens of the task need. Evicts prefixes
+    // first, then suspends requests younger than `task`. Returns false if that is not enough, or if it would suspend a
+    // request while steps are under way. The task has a sequence.
+    bool make_room(const Task& task, std::span<const uint64_t> reserved, uint32_t rows, bool steps_under_way);
 
   private:
     uint32_t cached(const Task& task) const;

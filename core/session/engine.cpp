@@ -254,8 +254,8 @@ struct Engine::State {
     template <typename Bytes, typename Move>
     void each_part(GroupIndex group, Bytes bytes, Move&& move);
     void roll_back(std::span<const BatchEntry> entries, size_t count);
-    // Fills the inputs; returns the ranges of the step.
-    std::array<tsr_range, TSR_RANGE_COUNT> write_inputs(std::span<const BatchEntry> entries);
+    // Fills the inputs; returns the size of the step.
+    StepSize write_inputs(std::span<const BatchEntry> entries);
 };
 
 void Engine::State::check_entries(std::span<const BatchEntry> entries) const {
@@ -350,16 +350,21 @@ void Engine::State::roll_back(std::span<const BatchEntry> entries, size_t count)
     }
 }
 
-std::array<tsr_range, TSR_RANGE_COUNT> Engine::State::write_inputs(std::span<const BatchEntry> entries) {
+StepSize Engine::State::write_inputs(std::span<const BatchEntry> entries) {
     bind_inputs();
     int32_t row = 0, prompt_rows = 0;
+    int64_t longest = 0;
+    std::array<int64_t, TSR_RANGE_COUNT> pages{};
     std::vector<int32_t> first_row(entries.size());
     for (const bool prompt : {true, false}) {
         for (size_t slot = 0; slot < entries.size(); ++slot) {
             const BatchEntry& entry = entries[slot];
             if ((entry.tokens.size() >= expand_from) != prompt) continue;
             first_row[slot] = row;
-            int32_t position = static_cast<int32_t>(cache.length(entry.sequence) - entry.tokens.size());
+            const uint32_t length = cache.length(entry.sequence);
+            longest = std::max<int64_t>(longest, length);
+            pages[prompt ? TSR_RANGE_PROMPT_ROWS : TSR_RANGE_GENERATION_ROWS] += pages_for(length);
+            int32_t position = static_cast<int32_t>(length - entry.tokens.size());
             std::ranges::copy(
                 entry.states,
                 given_states.subspan(static_cast<size_t>(row) * entry.states.size() / entry.tokens.size()).begin());
@@ -388,12 +393,14 @@ std::array<tsr_range, TSR_RANGE_COUNT> Engine::State::write_inputs(std::span<con
         const int32_t begin = entries[slot].all_outputs ? 0 : entries[slot].output ? count - 1 : count;
         for (int32_t i = begin; i < count; ++i) output_rows[outputs++] = first_row[slot] + i;
     }
-    std::array<tsr_range, TSR_RANGE_COUNT> ranges{};
+    pages[TSR_RANGE_ROWS] = pages[TSR_RANGE_OUTPUT_ROWS] =
+        pages[TSR_RANGE_PROMPT_ROWS] + pages[TSR_RANGE_GENERATION_ROWS];
+    StepRanges ranges{};
     ranges[TSR_RANGE_ROWS] = {0, row};
     ranges[TSR_RANGE_PROMPT_ROWS] = {0, prompt_rows};
     ranges[TSR_RANGE_GENERATION_ROWS] = {prompt_rows, row};
     ranges[TSR_RANGE_OUTPUT_ROWS] = {0, outputs};
-    return ranges;
+    return {ranges, longest, pages};
 }
 
 Engine::Engine(gguf::GgufFile file, const Registry& registry, const Hardware& hardware, const EngineOptions& options,
@@ -566,13 +573,13 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait, bool s
     const bool generation = single || drafted;
     WorkerTuner& tuner = generation ? generation_workers : prompt_workers;
     const uint32_t workers = tuner.workers();
-    const auto ranges = write_inputs(entries);
+    const StepSize size = write_inputs(entries);
     if (!wait && executor.plan().step.slots > 1) {
         std::vector<Appended> appended;
         for (const BatchEntry& entry : entries)
             appended.push_back(
                 {entry.sequence, static_cast<uint32_t>(entry.tokens.size()), cache.length(entry.sequence)});
-        executor.submit(ranges, workers, wanted(entries, states));
+        executor.submit(size, workers, wanted(entries, states));
         under_way.push_back(std::move(appended));
     } else {
         const std::string_view output = wanted(entries, states);
@@ -582,11 +589,11 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait, bool s
         const auto start = std::chrono::steady_clock::now();
         const double used = compare && host_alone ? process_seconds() : 0;
         team.take_time();
-        executor.run(ranges, workers, output);
+        executor.run(size, workers, output);
         const Team::Time time = team.take_time();
         const double seconds = seconds_since(start);
         // Weights dominate steps of generation, rows those of prompts.
-        const double work = generation ? 1 : ranges[TSR_RANGE_ROWS].end;
+        const double work = generation ? 1 : size.ranges[TSR_RANGE_ROWS].end;
         if (!drafted) tuner.finished(seconds, work, time.seconds > 0 ? time.waiting / time.seconds : 0);
         if (compare && (!host_alone || process_seconds() - used >= kQuiet * workers * seconds)) {
             const auto rows = static_cast<uint32_t>(entries[0].tokens.size());

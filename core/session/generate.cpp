@@ -749,9 +749,10 @@ void Generator::gather() {
         if (!task.sequence) continue;  // an older one has taken its pages
         fit_draft(task, reserved);
         const uint32_t rows = slice.rows + static_cast<uint32_t>(task.draft.size());
+        const bool fits = admission_.make_room(task, reserved, rows, !under_way_.empty());
         for (GroupIndex group = 0; group < cache.groups(); ++group)
             pages[group] = reserved[group] + cache.pages_to_append(*task.sequence, rows, group);
-        if (!admission_.make_room(task, pages, !under_way_.empty())) {
+        if (!fits) {
             if (!under_way_.empty()) {
                 // No request gives up pages that steps under way write to.
                 entries_.clear();

@@ -218,6 +218,14 @@ bool PrefixTree::evict_window(GroupIndex group) {
     return false;
 }
 
+bool PrefixTree::forget_window(GroupIndex group, PageId page) {
+    const auto found = std::ranges::find_if(
+        held(group), [&](const auto& entry) { return entry.second->windows_[group - 1].page == page; });
+    if (found == held(group).end()) return false;
+    drop_window(*found->second, group);
+    return true;
+}
+
 void PrefixTree::touch(Node& node) {
     const bool idle = idle_.erase({node.used_, &node}) > 0;
     node.used_ = clock_;

@@ -93,6 +93,9 @@ class PrefixTree {
     // Gives back the page of another group than 0 that was used longest ago, of those that no sequence holds. False:
     // there is none.
     bool evict_window(GroupIndex group);
+    // Releases the tree's hold on `page` of another group than 0, which a sequence may hold as well. Returns false if
+    // no node has it.
+    bool forget_window(GroupIndex group, PageId page);
     // Pages of nodes that are not pinned.
     uint64_t evictable() const noexcept { return nodes_ - pinned_; }
     // Of the pages up to `node` those that evictable() counts.
