@@ -6,6 +6,8 @@
 #include "core/plan/step_walk.hpp"
 #include "core/run/work_text.hpp"
 
+#include <tessera/extensions/launch_pages.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -77,7 +79,7 @@ void Executor::load(const WeightSource& source, const LoadProgress& progress) {
     choose_output(plan_.graph.find_output("row_states") ? "logits" : "");
     recorded_ = left_out_;
     recordings_.record(plan_, registry_, tracks_, static_cast<int32_t>(plan_.options.max_sequences),
-                       [this](ActionId id, const RowBounds& bounds) { enqueue(id, bounds); });
+                       [this](ActionId id, const StepBounds& bounds) { enqueue(id, bounds); });
     for (std::string& note : memory_.context_notes()) notes_.push_back(std::move(note));
 }
 
@@ -185,20 +187,20 @@ const std::byte* Executor::output(std::string_view name) const {
     fail(TSR_INTERNAL, "the output '{}' is not on the host", name);
 }
 
-void Executor::run(const StepRanges& ranges, uint32_t threads, std::string_view output) {
-    pack_for(packing_share(ranges[TSR_RANGE_ROWS]) * last_step_seconds_);
+void Executor::run(const StepSize& size, uint32_t threads, std::string_view output) {
+    pack_for(packing_share(size.ranges[TSR_RANGE_ROWS]) * last_step_seconds_);
     choose_output(output);
     const auto begin = Clock::now();
-    take_step(ranges, threads, true);
+    take_step(size, threads, true);
     last_step_seconds_ = seconds_since(begin);
 }
 
-void Executor::submit(const StepRanges& ranges, uint32_t threads, std::string_view output) {
-    if (ranges[TSR_RANGE_OUTPUT_ROWS].begin < ranges[TSR_RANGE_OUTPUT_ROWS].end)
+void Executor::submit(const StepSize& size, uint32_t threads, std::string_view output) {
+    if (size.ranges[TSR_RANGE_OUTPUT_ROWS].begin < size.ranges[TSR_RANGE_OUTPUT_ROWS].end)
         fail(TSR_INVALID_ARGUMENT, "a step that is not waited for cannot have outputs");
-    if (plan_.step.slots == 1) return run(ranges, threads, output);
+    if (plan_.step.slots == 1) return run(size, threads, output);
     choose_output(output);
-    take_step(ranges, threads, false);
+    take_step(size, threads, false);
 }
 
 void Executor::finish() {
@@ -325,14 +327,15 @@ class Executor::StepVisitor {
     uint32_t slot_;
 };
 
-void Executor::take_step(const StepRanges& ranges, uint32_t threads, bool outputs) {
+void Executor::take_step(const StepSize& size, uint32_t threads, bool outputs) {
     if (lost_) throw Error(*lost_);
     cancelled_.store(0, std::memory_order_relaxed);
     try {
         const uint32_t slots = plan_.step.slots;
         if (submitted_ >= slots) finish_up_to(submitted_ - slots + 1);
-        std::ranges::copy(ranges, ranges_);
-        bounds_ = recordings_.bounds_of(ranges_);
+        std::ranges::copy(size.ranges, ranges_);
+        bounds_ =
+            recordings_.bounds_of(StepBounds::of_step(size, plan_.options.max_tokens, plan_.options.max_sequences));
         std::byte* block = memory_.input_block(0, static_cast<uint32_t>(submitted_ % slots));
         std::memcpy(block + plan_.input_block.ranges, ranges_, sizeof ranges_);
         StepVisitor visitor(*this, threads, outputs);
@@ -348,16 +351,18 @@ void Executor::take_step(const StepRanges& ranges, uint32_t threads, bool output
     check_faults();
 }
 
-void Executor::enqueue(ActionId id, const RowBounds& bounds) {
+void Executor::enqueue(ActionId id, const StepBounds& bounds) {
     const Action& action = plan_.step.actions[id];
     const DeviceIndex device = plan_.step.device_of(action);
     tsr_range wanted[TSR_RANGE_COUNT];
     for (int i = 0; i < TSR_RANGE_COUNT; ++i) wanted[i] = {0, bounds.rows[i]};
+    const tsr_launch_pages pages{{sizeof(tsr_launch_pages), 0, nullptr, TSR_LAUNCH_PAGES}, bounds.pages};
     tsr_launch launch{};
     launch.struct_size = sizeof launch;
+    launch.next = &pages.chain;
     launch.ranges = reinterpret_cast<const tsr_range*>(memory_.input_block(device) + plan_.input_block.ranges);
     launch.row_bounds = bounds.rows;
-    launch.token_bound = plan_.options.max_tokens;
+    launch.token_bound = bounds.tokens;
     launch.workspace = memory_.workspace(device);
     launch.queue = tracks_.queue(action.track);
     for (uint32_t i = action.first; i < action.first + action.count; ++i) {

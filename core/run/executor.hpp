@@ -30,8 +30,6 @@
 
 namespace tessera {
 
-using StepRanges = std::array<tsr_range, TSR_RANGE_COUNT>;
-
 // One thread at a time, but for cancel. After load no function allocates above 64 KiB.
 class Executor {
   public:
@@ -64,11 +62,11 @@ class Executor {
     // undefined, and everything else is as it was. While weights wait to be packed, every step but the first begins
     // with packing at least one of them, for as long as the previous step took, or a tenth of that if the step has many
     // rows. `output`: the one of the graph that is wanted: what others alone need is not computed; empty: all.
-    void run(const StepRanges& ranges, uint32_t threads = 0, std::string_view output = {});
+    void run(const StepSize& size, uint32_t threads = 0, std::string_view output = {});
 
     // Starts a step without outputs and returns while devices work on it: as many as Plan's slots can be in flight.
     // `output`: as of run. Throws as run does, also for the steps before.
-    void submit(const StepRanges& ranges, uint32_t threads = 0, std::string_view output = {});
+    void submit(const StepSize& size, uint32_t threads = 0, std::string_view output = {});
     // Waits for all steps that were submitted. Throws as run does.
     void finish();
     // Steps that have been submitted and not been waited for.
@@ -109,8 +107,8 @@ class Executor {
     void warm_up();
     void find_unneeded();
     void choose_output(std::string_view name);
-    void take_step(const StepRanges& ranges, uint32_t threads, bool outputs);
-    void enqueue(ActionId id, const RowBounds& bounds);
+    void take_step(const StepSize& size, uint32_t threads, bool outputs);
+    void enqueue(ActionId id, const StepBounds& bounds);
     void copy(const Action& action, uint32_t slot);
     uint64_t input_bytes() const;
     void finish_up_to(uint64_t steps);
@@ -146,7 +144,7 @@ class Executor {
     std::vector<std::string> notes_;
     uint64_t submitted_ = 0, finished_ = 0;   // steps
     tsr_range ranges_[TSR_RANGE_COUNT] = {};  // of the step that is being put on the tracks
-    RowBounds bounds_;
+    StepBounds bounds_;
     std::atomic<uint32_t> cancelled_{0};
 };
 

@@ -72,12 +72,12 @@ class ExpertStreamer::Prepared {
     uint64_t bytes_of_one(size_t tensor) const { return one_[tensor]; }
 
     // The wave whose experts and ids are in a half of the memory; what is past the first is added to it.
-    void enqueue(uint32_t half, bool first, const RowBounds& bounds, int64_t token_bound, tsr_queue queue) const {
+    void enqueue(uint32_t half, bool first, const StepBounds& bounds, tsr_queue queue) const {
         tsr_launch launch{};
         launch.struct_size = sizeof launch;
         launch.ranges = reinterpret_cast<const tsr_range*>(on_device(there.ranges));
         launch.row_bounds = bounds.rows;
-        launch.token_bound = token_bound;
+        launch.token_bound = bounds.tokens;
         launch.workspace = on_device(there.workspace);
         launch.queue = queue;
         for (size_t i = 0; i + (first ? 1 : 0) < nodes_.size(); ++i) {
@@ -329,7 +329,8 @@ void ExpertStreamer::run_waves(const Prepared& prepared, Queues& queues, const t
     for (const auto& [value, index] :
          {std::pair(graph_of_wave.x, Operands::kX), std::pair(graph_of_wave.weights, Operands::kWeights)})
         upload_rows(queues.kernels, value, prepared.storage_on_device(value), run.address(index));
-    RowBounds bounds;
+    StepBounds bounds;
+    bounds.tokens = plan_.options.max_tokens;
     for (int i = 0; i < TSR_RANGE_COUNT; ++i) bounds.rows[i] = std::max(ranges[i].end - ranges[i].begin, 0);
 
     // Without any expert one empty wave makes the result zero.
@@ -357,7 +358,7 @@ void ExpertStreamer::run_waves(const Prepared& prepared, Queues& queues, const t
                     prepared.on_device(prepared.there.ids + half * prepared.there.ids_bytes), ids);
         device.record(queues.copies, queues.copied[half]);
         device.wait_before(queues.kernels, device, queues.copied[half]);
-        prepared.enqueue(half, wave == 0, bounds, plan_.options.max_tokens, queues.kernels);
+        prepared.enqueue(half, wave == 0, bounds, queues.kernels);
         device.record(queues.kernels, queues.computed[half]);
     }
     const auto [begin, bytes] = rows_of(graph_of_wave.all);

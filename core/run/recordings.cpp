@@ -13,17 +13,16 @@
 namespace tessera {
 namespace {
 
-// The ranges of a generation step of `rows` rows: one of each sequence, each with an output. Where prompts begin at one
-// row (if nothing is computed differently for them, or that is faster), they are rows of prompts.
-RowBounds generation(int32_t rows, uint32_t prompt_rows_from) {
-    RowBounds bounds;
-    bounds.rows[TSR_RANGE_ROWS] = bounds.rows[TSR_RANGE_OUTPUT_ROWS] = rows;
-    bounds.rows[prompt_rows_from <= 1 ? TSR_RANGE_PROMPT_ROWS : TSR_RANGE_GENERATION_ROWS] = rows;
-    return bounds;
-}
+// Sequences of up to so many tokens have recordings of their own: kernels of attention launch less for them.
+constexpr int64_t kShortTokens = 4096;
 
-bool covers(const RowBounds& bounds, const RowBounds& wanted) {
-    return std::ranges::equal(wanted.rows, bounds.rows, [](int32_t want, int32_t have) { return want <= have; });
+// A generation step of `rows` rows: one of each sequence, each with an output. Where prompts begin at one row (if
+// nothing is computed differently for them, or that is faster), they are rows of prompts.
+StepBounds generation(int32_t rows, int64_t tokens, const Plan& plan) {
+    int32_t of_ranges[TSR_RANGE_COUNT] = {};
+    of_ranges[TSR_RANGE_ROWS] = of_ranges[TSR_RANGE_OUTPUT_ROWS] = rows;
+    of_ranges[plan.prompt_rows_from <= 1 ? TSR_RANGE_PROMPT_ROWS : TSR_RANGE_GENERATION_ROWS] = rows;
+    return StepBounds::of_rows(of_ranges, tokens, plan.options.max_sequences);
 }
 
 // Microseconds from one kernel of a plugin to the next that the host launches, as its estimates take it; 0: it does not
@@ -63,12 +62,16 @@ void Recordings::record(const Plan& plan, const Registry& registry, const Tracks
                         const Enqueue& enqueue) {
     const Step& step = plan.step;
     std::set<DeviceIndex> refused;
-    std::vector<int32_t> sizes;
-    for (int32_t rows = 1; rows < maximum_rows; rows *= 2) sizes.push_back(rows);
-    sizes.push_back(maximum_rows);
-    for (const int32_t rows : sizes) {
-        Bucket bucket{generation(rows, plan.prompt_rows_from),
-                      std::vector<tsr_recording>(step.actions.size(), nullptr)};
+    std::vector<StepBounds> sizes;
+    const auto add = [&](int32_t rows) {
+        const int64_t most = plan.options.max_tokens;
+        if (most > kShortTokens) sizes.push_back(generation(rows, kShortTokens, plan));
+        sizes.push_back(generation(rows, most, plan));
+    };
+    for (int32_t rows = 1; rows < maximum_rows; rows *= 2) add(rows);
+    add(maximum_rows);
+    for (const StepBounds& bounds : sizes) {
+        Bucket bucket{bounds, std::vector<tsr_recording>(step.actions.size(), nullptr)};
         for (ActionId id = 0; id < step.actions.size(); ++id) {
             const Action& action = step.actions[id];
             const DeviceIndex index = step.device_of(action);
@@ -97,20 +100,14 @@ void Recordings::record(const Plan& plan, const Registry& registry, const Tracks
     }
 }
 
-RowBounds Recordings::bounds_of(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const {
-    RowBounds exact;
-    for (int i = 0; i < TSR_RANGE_COUNT; ++i) exact.rows[i] = std::max(ranges[i].end - ranges[i].begin, 0);
-    for (const Bucket& bucket : buckets_) {
-        if (covers(bucket.bounds, exact)) return bucket.bounds;
-    }
-    return exact;
+StepBounds Recordings::bounds_of(const StepBounds& step) const {
+    const auto found = std::ranges::find_if(buckets_, [&](const Bucket& one) { return one.bounds.covers(step); });
+    return found == buckets_.end() ? step : found->bounds;
 }
 
-tsr_recording Recordings::find(ActionId action, const RowBounds& bounds) const {
-    for (const Bucket& bucket : buckets_) {
-        if (std::ranges::equal(bucket.bounds.rows, bounds.rows)) return bucket.actions[action];
-    }
-    return nullptr;
+tsr_recording Recordings::find(ActionId action, const StepBounds& bounds) const {
+    const auto found = std::ranges::find(buckets_, bounds, &Bucket::bounds);
+    return found == buckets_.end() ? nullptr : found->actions[action];
 }
 
 }  // namespace tessera

@@ -3,7 +3,9 @@
 
 #include "arguments.hpp"
 
+#include <tessera/cpp/abi.hpp>
 #include <tessera/cpp/node.hpp>
+#include <tessera/extensions/launch_pages.h>
 #include <tessera/kernel.h>
 
 #include <algorithm>
@@ -36,6 +38,16 @@ inline uint32_t row_bound(const tsr_tensor& tensor, const tsr_launch& launch) no
     const int32_t maximum = maximum_rows(tensor);
     if (tensor.range == TSR_RANGE_FIXED) return static_cast<uint32_t>(maximum);
     return static_cast<uint32_t>(std::clamp(launch.row_bounds[tensor.range], 0, maximum));
+}
+
+// How many pages the sequences that have them hold at most. `sequences`: that there can be.
+inline int64_t page_bound(const tsr_tensor& rows, const tsr_launch& launch, int64_t sequences) noexcept {
+    const tsr_chain* const extension =
+        sdk::find_extension(launch.next, TSR_LAUNCH_PAGES, static_cast<uint32_t>(sizeof(tsr_launch_pages)));
+    if (extension && rows.range != TSR_RANGE_FIXED)
+        return reinterpret_cast<const tsr_launch_pages*>(extension)->bounds[rows.range];
+    const int64_t pages = (launch.token_bound + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS;
+    return std::min<int64_t>(row_bound(rows, launch), sequences) * pages;
 }
 
 // The same for tensors of rank 1, which are one row.

@@ -1,10 +1,14 @@
 #include "launch.hpp"
 
+#include <tessera/cpp/abi.hpp>
 #include <tessera/cpu/checks/attention.hpp>
 #include <tessera/cpu/formats.hpp>
+#include <tessera/extensions/launch_pages.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <optional>
 
 namespace tessera::simulated {
 namespace {
@@ -56,6 +60,7 @@ class Launch : public Work {
     Place ranges_, workspace_;
     std::array<int32_t, TSR_RANGE_COUNT> row_bounds_;
     int64_t token_bound_;
+    std::optional<std::array<int64_t, TSR_RANGE_COUNT>> page_bounds_;
 };
 
 Launch::Launch(const State& state, const tsr_launch& launch) : state_(state), token_bound_(launch.token_bound) {
@@ -80,6 +85,10 @@ Launch::Launch(const State& state, const tsr_launch& launch) : state_(state), to
         }
     }
     std::copy_n(launch.row_bounds, TSR_RANGE_COUNT, row_bounds_.begin());
+    const tsr_chain* const pages = sdk::find_extension(launch.next, TSR_LAUNCH_PAGES, sizeof(tsr_launch_pages));
+    if (!pages) return;
+    page_bounds_.emplace();
+    std::copy_n(reinterpret_cast<const tsr_launch_pages*>(pages)->bounds, TSR_RANGE_COUNT, page_bounds_->begin());
 }
 
 std::vector<Held*> Launch::held() const {
@@ -119,13 +128,27 @@ void Launch::check_tokens(const tsr_range* ranges) const {
     const tsr_range rows = positions.range == TSR_RANGE_FIXED ? tsr_range{0, static_cast<int32_t>(positions.dims[0])}
                                                               : ranges[positions.range];
     const char* first = operands_[cpu::kPositions].memory + positions.offset;
+    const tsr_tensor& sequences = *state_.node.inputs[cpu::kSequences];
+    const char* first_sequence = operands_[cpu::kSequences].memory + sequences.offset;
+    std::map<int32_t, int64_t> held;  // pages by sequence
     for (int64_t row = rows.begin; row < rows.end; ++row) {
         const int32_t position = *reinterpret_cast<const int32_t*>(first + row * positions.strides[0]);
+        const int32_t sequence = *reinterpret_cast<const int32_t*>(first_sequence + row * sequences.strides[0]);
+        int64_t& pages = held[sequence];
+        pages = std::max<int64_t>(pages, position / TSR_PAGE_TOKENS + 1);
         if (position < token_bound_) continue;
         throw Failure(TSR_INVALID_ARGUMENT, node_name(state_.node) + ": row " + std::to_string(row) +
                                                 ": expected a position below the launch's token bound, which is " +
                                                 std::to_string(token_bound_) + "; found " + std::to_string(position));
     }
+    if (!page_bounds_ || positions.range == TSR_RANGE_FIXED) return;
+    int64_t pages = 0;
+    for (const auto& [sequence, count] : held) pages += count;
+    const int64_t bound = (*page_bounds_)[positions.range];
+    if (pages <= bound) return;
+    throw Failure(TSR_INVALID_ARGUMENT, node_name(state_.node) + ": " + kRangeNames[positions.range] +
+                                            ": expected no more pages than the launch's bound, which is " +
+                                            std::to_string(bound) + "; found " + std::to_string(pages));
 }
 
 void Launch::run() const {

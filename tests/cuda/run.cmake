@@ -133,6 +133,12 @@ target_link_libraries(cuda_streamed_experts_test PRIVATE tessera_options tessera
 target_compile_definitions(cuda_streamed_experts_test PRIVATE TSR_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     TSR_PLUGIN_DIR="${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}" TSR_GOLDENS="${TSR_GOLDENS}")
 add_dependencies(cuda_streamed_experts_test tessera_plugins goldens)
+# Launches of prompts follow the step.
+add_executable(cuda_launch_counts_test launch_counts_test.cpp "${PROJECT_SOURCE_DIR}/tests/model/random_models.cpp")
+target_link_libraries(cuda_launch_counts_test PRIVATE tessera_options tessera_session GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})
+target_compile_definitions(cuda_launch_counts_test PRIVATE TSR_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TSR_BINARY_DIR="${CMAKE_BINARY_DIR}"
+    TSR_PLUGIN_DIR="${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}" TSR_PYTHON="${TSR_TEST_PYTHON}" TSR_GOLDENS="${TSR_GOLDENS}")
+add_dependencies(cuda_launch_counts_test tessera_plugins goldens)
 foreach(card 8.6:80 6.1:61)
     string(REPLACE ":" ";" card_and_arch ${card})
     list(GET card_and_arch 0 capability)
@@ -144,6 +150,9 @@ foreach(card 8.6:80 6.1:61)
         add_test(NAME cuda_streamed_parts_${arch} COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}"
             --gpu "${capability}:2GiB" --gpu "${capability}:2GiB" --statistics /dev/null -- "$<TARGET_FILE:cuda_streamed_experts_test>")
         set_tests_properties(cuda_streamed_parts_${arch} PROPERTIES TIMEOUT 600)
+        add_test(NAME cuda_launch_counts_${arch} COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}"
+            --gpu "${capability}:8GiB" --statistics /dev/null -- "$<TARGET_FILE:cuda_launch_counts_test>")
+        set_tests_properties(cuda_launch_counts_${arch} PROPERTIES TIMEOUT 600)
     endif()
 endforeach()
 if(61 IN_LIST archs AND 80 IN_LIST archs)

@@ -1,6 +1,8 @@
 // The kernels of the simulated plugin: what each generation claims, and that they compute in device memory alone.
 #include "simulated_gpu.hpp"
 
+#include <tessera/extensions/launch_pages.h>
+
 #include <gmock/gmock.h>
 
 #include <set>
@@ -14,18 +16,19 @@ using testing::HasSubstr;
 
 enum class Variant { kPlain, kPrefix, kProjected };
 
-std::unique_ptr<TestNode> attention(const char* op, Variant variant, int64_t dk, int64_t dv) {
+std::unique_ptr<TestNode> attention(const char* op, Variant variant, int64_t dk, int64_t dv,
+                                    int32_t range = TSR_RANGE_FIXED) {
     const int64_t heads = 2, latent = 96, rows = 1;
     const int64_t k = variant == Variant::kPlain ? heads * dk : variant == Variant::kPrefix ? dk : latent + 32;
     const bool projected = variant == Variant::kProjected;
     return std::make_unique<TestNode>(
         op,
-        std::vector<Tensor>{make_tensor(TSR_TYPE_F32, {dk, heads, rows}), make_tensor(TSR_TYPE_F16, {k, 64, 1}),
+        std::vector<Tensor>{make_tensor(TSR_TYPE_F32, {dk, heads, rows}, range), make_tensor(TSR_TYPE_F16, {k, 64, 1}),
                             variant == Variant::kPlain ? make_tensor(TSR_TYPE_F16, {heads * dv, 64, 1}) : Tensor{},
-                            integers({rows}, {0}), integers({rows}, {0}), integers({1, 1}, {0}),
+                            integers({rows}, {0}, range), integers({rows}, {0}, range), integers({1, 1}, {0}),
                             projected ? make_tensor(TSR_TYPE_F16, {latent, dk - 32, heads}) : Tensor{},
                             projected ? make_tensor(TSR_TYPE_F16, {latent, dv, heads}) : Tensor{}},
-        std::vector<Tensor>{make_tensor(TSR_TYPE_F32, {dv, heads, rows})},
+        std::vector<Tensor>{make_tensor(TSR_TYPE_F32, {dv, heads, rows}, range)},
         std::vector<tsr_attribute>{attribute("scale", 0.1),
                                    attribute("kv_heads", variant == Variant::kPlain ? heads : int64_t{1}),
                                    attribute("head_dim_v", dv)});
@@ -185,6 +188,21 @@ TEST(SimulatedKernels, BoundsOfALaunchAreKept) {
             [&] { gpu.compute(*attends, Ranges::of(1), [](auto&, tsr_launch& launch) { launch.token_bound = 9; }); },
             TSR_INVALID_ARGUMENT),
         AllOf(HasSubstr("token bound, which is 9"), HasSubstr("found 9")));
+}
+
+TEST(SimulatedKernels, RefusePagesPastTheBoundOfTheLaunch) {
+    Gpu gpu;
+    auto attends = attention("flash_attention", Variant::kPlain, 64, 64, TSR_RANGE_ROWS);
+    attends->operand(3).integers()[0] = 9;
+    std::fill(attends->operand(1).bytes->begin(), attends->operand(1).bytes->end(), 0);
+    std::fill(attends->operand(2).bytes->begin(), attends->operand(2).bytes->end(), 0);
+    int64_t bounds[TSR_RANGE_COUNT] = {1, 0, 0, 0};
+    const tsr_launch_pages pages{{sizeof pages, 0, nullptr, TSR_LAUNCH_PAGES}, bounds};
+    const auto with_pages = [&](auto&, tsr_launch& launch) { launch.next = &pages.chain; };
+    gpu.compute(*attends, Ranges::of(1), with_pages);
+    bounds[TSR_RANGE_ROWS] = 0;
+    EXPECT_THAT(failure([&] { gpu.compute(*attends, Ranges::of(1), with_pages); }, TSR_INVALID_ARGUMENT),
+                AllOf(HasSubstr("rows: expected no more pages"), HasSubstr("which is 0; found 1")));
 }
 
 TEST(SimulatedKernels, LackWhatTheyAreToldToLack) {

@@ -136,7 +136,7 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
         if (span.first > span.last) continue;
         const int sequence = span.sequence, end = span.last + 1;
         float largest = -infinity(), sum = 0, sums[kHeads][kValues] = {};
-        if (p.window_first > 0) {
+        if (resumes(p, span.first)) {
             SIMT_UNROLL
             for (int h = 0; h < kHeads; ++h) {
                 if (h >= heads) break;
@@ -182,14 +182,14 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
         for (int h = 0; h < kHeads; ++h) {
             if (h >= heads) break;
             const int head = first_head + h;
-            if (span.spans == 1 || p.window_tokens > 0) {
+            if (span.spans == 1 || p.window_pages > 0) {
                 auto* y = at<float>(p.y, head * p.y_head + row * p.y_row);
                 const float divisor = span.spans == 1 ? with_sink(p, head, s.maxima[h], s.sums[h]) : 1.f;
                 SIMT_UNROLL
                 for (int i = 0; i < kValues; ++i) {
                     if (thread + i * kThreads < p.dv) y[thread + i * kThreads] = sums[h][i] / divisor;
                 }
-                if (p.window_tokens > 0 && thread == 0)
+                if (p.window_pages > 0 && thread == 0)
                     store_global(running_of(p, row - range.begin, head), Float2{s.maxima[h], s.sums[h]});
                 continue;
             }

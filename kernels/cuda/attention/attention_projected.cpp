@@ -13,9 +13,9 @@ namespace {
 using cpu::AttentionShape;
 using cuda_kernels::kPageTokens;
 
-// Windows as large as this are enough to keep a card busy.
-constexpr int64_t kWindowTokens = 2048;
-constexpr uint64_t kWindowBytes = 64 << 20;
+// A window holds the prompts of a step of many sequences at once: 16 of 512 tokens.
+constexpr int64_t kWindowTokens = 8192;
+constexpr uint64_t kWindowBytes = 96 << 20;
 constexpr int64_t kSharedLimit = 48 << 10;  // of the kernel in f32
 
 uint64_t aligned(int64_t bytes) noexcept {
@@ -24,6 +24,12 @@ uint64_t aligned(int64_t bytes) noexcept {
 
 int64_t outputs_of(const AttentionShape& shape) noexcept {
     return shape.heads * (shape.dk - shape.unprojected + shape.dv);
+}
+
+// Entries of the page table.
+int64_t pages_of_all(const tsr_node& node) noexcept {
+    const tsr_tensor& table = *node.inputs[cpu::kPageTable];
+    return table.dims[0] > INT64_MAX / std::max<int64_t>(table.dims[1], 1) ? INT64_MAX : table.dims[0] * table.dims[1];
 }
 
 // The kernels of the heads as they are attended.
@@ -72,15 +78,19 @@ ProjectedSizes projected_sizes(const tsr_node& node, bool half) noexcept {
     ProjectedSizes sizes;
     sizes.weights_bytes = aligned(outputs_of(shape) * shape.latent * element);
     sizes.running_bytes = aligned(shape.rows * shape.heads * 8);
-    sizes.ends_bytes = aligned(node.inputs[cpu::kPageTable]->dims[1] * 4);
+    const tsr_tensor& table = *node.inputs[cpu::kPageTable];
+    sizes.ends_bytes = aligned(table.dims[1] * 4);
+    sizes.starts_bytes = aligned((table.dims[1] + 1) * 4);
     const int64_t key = shape.heads * shape.dk * element, value = shape.heads * shape.dv * element;
     const uint64_t others = sizes.bytes();
     const auto page = static_cast<uint64_t>(kPageTokens * (key + value));
     sizes.minimum_bytes = others + page + 512;
     const uint64_t cap = cpu::scratch_cap(node);
     if (cap > 0 && cap < sizes.minimum_bytes) return sizes;
-    const int64_t maximum = std::max<int64_t>(1, sdk::int_attribute(node, "max_tokens", kWindowTokens));
-    int64_t pages = (std::min(maximum, kWindowTokens) + kPageTokens - 1) / kPageTokens;
+    // Of all sequences: pages that they share are projected for each.
+    const int64_t longest = std::max<int64_t>(1, sdk::int_attribute(node, "max_tokens", kWindowTokens));
+    const int64_t most = longest > kWindowTokens / table.dims[1] ? kWindowTokens : longest * table.dims[1];
+    int64_t pages = (most + kPageTokens - 1) / kPageTokens;
     pages = std::min<int64_t>(pages, static_cast<int64_t>(std::max<uint64_t>(1, kWindowBytes / page)));
     if (cap > 0) pages = std::min<int64_t>(pages, static_cast<int64_t>((cap - others - 512) / page));
     sizes.tokens = pages * kPageTokens;
@@ -96,7 +106,8 @@ void ProjectedAttention::plan(const tsr_node& node, const tsr_device_info& devic
     const FlashKernels kernels = kernels_of(node, build, device);
     const bool half = kernels.tensor_cores;
     const bool sizes_fit = shape.latent % 32 == 0 && shape.latent <= cuda_kernels::kMaximumLatent && shape.latent > 0 &&
-                           shape.heads <= kMaximumGrid && outputs_of(shape) <= INT32_MAX / 8192;
+                           shape.heads <= kMaximumGrid && outputs_of(shape) <= INT32_MAX / 8192 &&
+                           pages_of_all(node) <= INT32_MAX / kPageTokens;
     const bool heads_fit = half || ((shape.heads == 1 || (shape.dk % 32 == 0 && shape.dv % 32 == 0)) &&
                                     shape.dv <= cuda_kernels::kMaximumValues && shape.dk <= 4096 &&
                                     cuda_kernels::attention_shared_bytes(static_cast<int>(shape.dk),
@@ -160,7 +171,8 @@ void ProjectedAttention::enqueue(const tsr_launch& launch) const {
     };
     char* const weights = take(sizes_.weights_bytes);
     char* const running = take(sizes_.running_bytes);
-    char* const ends = take(sizes_.ends_bytes);
+    auto* const ends = reinterpret_cast<int32_t*>(take(sizes_.ends_bytes));
+    auto* const starts = reinterpret_cast<int32_t*>(take(sizes_.starts_bytes));
     char* const keys = take(sizes_.keys_bytes);
     char* const values = take(sizes_.values_bytes);
 
@@ -187,7 +199,8 @@ void ProjectedAttention::enqueue(const tsr_launch& launch) const {
     e.positions = a.positions;
     e.sequences = a.sequences;
     e.y = a.y;
-    e.ends = reinterpret_cast<int32_t*>(ends);
+    e.ends = ends;
+    e.starts = starts;
     e.rows = a.rows;
     e.position = a.position;
     e.sequence = a.sequence;
@@ -204,7 +217,8 @@ void ProjectedAttention::enqueue(const tsr_launch& launch) const {
     p.weights = weights;
     p.k = keys;
     p.v = values;
-    p.ends = e.ends;
+    p.ends = ends;
+    p.starts = starts;
     p.pages = a.pages;
     p.token = a.k_token;
     p.page = a.k_page;
@@ -226,34 +240,29 @@ void ProjectedAttention::enqueue(const tsr_launch& launch) const {
     a.k_type = a.v_type = half ? TSR_TYPE_F16 : TSR_TYPE_F32;
     a.group = 1;
     a.running = running;
-    a.window_tokens = static_cast<int32_t>(sizes_.tokens);
+    a.page_starts = starts;
 
-    const int64_t table_tokens = table.dims[0] * kPageTokens;
-    const int64_t tokens = launch.token_bound > 0 ? std::min(launch.token_bound, table_tokens) : table_tokens;
+    const int64_t window = sizes_.tokens / kPageTokens;
+    const int64_t pages = std::min(page_bound(q, launch, table.dims[1]), pages_of_all(node_));
     const int64_t outputs = half ? cuda_kernels::kProjectedOutputs : cuda_kernels::kProjectedOutputsF32;
     const uint32_t tiles =
         static_cast<uint32_t>((outputs_of(shape_) + outputs - 1) / outputs) + (shape_.unprojected > 0 ? heads : 0);
     const bool few = !kernels_.large.name || rows <= Splits::kFewRows;
-    // Sequences and windows that the step does not have cost their launches alone.
-    for (int32_t sequence = 0; sequence < e.count; ++sequence) {
-        for (int64_t first = 0; first < tokens; first += sizes_.tokens) {
-            p.sequence = a.window_sequence = sequence;
-            p.first = a.window_first = static_cast<int32_t>(first);
-            const int64_t pages = (std::min(sizes_.tokens, tokens - first) + kPageTokens - 1) / kPageTokens;
-            project_.launch(launch.queue, {tiles, static_cast<uint32_t>(pages), 1},
-                            half ? cuda_kernels::kProjectionThreads : cuda_kernels::kProjectionThreadsF32, p);
-            if (few && attention_) {
-                attention_->launch(launch.queue, {heads, std::min(rows, kMaximumGrid), 1},
-                                   cuda_kernels::kAttentionThreads, a,
-                                   static_cast<uint32_t>(cuda_kernels::attention_shared_bytes(a.dk, a.dv)));
-                continue;
-            }
-            const FlashKernel& kernel = few ? kernels_.small : kernels_.large;
-            const auto row_tiles = (rows + static_cast<uint32_t>(kernel.rows) - 1) / static_cast<uint32_t>(kernel.rows);
-            (few ? small_ : large_)
-                ->launch(launch.queue, {row_tiles, heads, 1}, static_cast<uint32_t>(kernel.threads), a,
-                         kernel.shared_bytes);
+    for (int64_t first = 0; first < pages; first += window) {
+        p.window_page = a.window_page = static_cast<int32_t>(first);
+        a.window_pages = static_cast<int32_t>(std::min(window, pages - first));
+        project_.launch(launch.queue, {tiles, static_cast<uint32_t>(a.window_pages), 1},
+                        half ? cuda_kernels::kProjectionThreads : cuda_kernels::kProjectionThreadsF32, p);
+        if (few && attention_) {
+            attention_->launch(launch.queue, {heads, std::min(rows, kMaximumGrid), 1}, cuda_kernels::kAttentionThreads,
+                               a, static_cast<uint32_t>(cuda_kernels::attention_shared_bytes(a.dk, a.dv)));
+            continue;
         }
+        const FlashKernel& kernel = few ? kernels_.small : kernels_.large;
+        const auto row_tiles = (rows + static_cast<uint32_t>(kernel.rows) - 1) / static_cast<uint32_t>(kernel.rows);
+        (few ? small_ : large_)
+            ->launch(launch.queue, {row_tiles, heads, 1}, static_cast<uint32_t>(kernel.threads), a,
+                     kernel.shared_bytes);
     }
 }
 

@@ -1,5 +1,6 @@
-// The projected variant of attention: keys and values of a window of tokens are computed into workspace, and rows
-// attend to them, window after window, with a maximum and a sum that run on.
+// The projected variant of attention: keys and values of a window of pages are computed into workspace, and rows attend
+// to them, window after window, with a maximum and a sum that run on. Windows go over the pages of all sequences of the
+// step one after the other, so that launches follow what the step has.
 #pragma once
 
 #include "flash.hpp"
@@ -15,10 +16,12 @@ namespace tessera::cuda_ops {
 // How a node's workspace is divided.
 struct ProjectedSizes {
     int64_t tokens = 0;  // of a window; 0: scratch_bytes leaves no room for one
-    uint64_t weights_bytes = 0, running_bytes = 0, ends_bytes = 0, keys_bytes = 0, values_bytes = 0;
+    uint64_t weights_bytes = 0, running_bytes = 0, ends_bytes = 0, starts_bytes = 0, keys_bytes = 0, values_bytes = 0;
     uint64_t minimum_bytes = 0;  // with the smallest window
 
-    uint64_t bytes() const noexcept { return weights_bytes + running_bytes + ends_bytes + keys_bytes + values_bytes; }
+    uint64_t bytes() const noexcept {
+        return weights_bytes + running_bytes + ends_bytes + starts_bytes + keys_bytes + values_bytes;
+    }
 };
 // half: keys and values are f16, else f32.
 ProjectedSizes projected_sizes(const tsr_node& node, bool half) noexcept;

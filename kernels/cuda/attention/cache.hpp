@@ -53,12 +53,15 @@ struct Attention {
     int32_t k_type, v_type;
     int32_t splits;    // the maximum of spans of tokens of a row, each of a block of its own
     float scale_log2;  // of scores, times log2(e)
-    // Windows: keys and values are those of tokens window_first to window_first + window_tokens of one sequence, page
-    // after page. What rows of other windows before it left is in y, not divided by the sum of weights yet, and in
-    // `running`: of each row and head maximum and sum, f32. 0 tokens: no windows.
-    int32_t window_sequence, window_first, window_tokens;
-    int32_t seen_tokens;  // the last that a row sees, its own included; 0: all
+    // Windows: `k` and `v` hold window_pages pages of tokens, those from window_page on of the pages of all sequences
+    // one after the other, of which page_starts[s] is the first of sequence s (SequenceEnds). What windows before left
+    // of a row is in y, not divided by the sum of weights yet, and in `running`: [rows, heads, 2], maximum and sum, f32.
+    // 0 pages: no windows.
+    const int32_t* page_starts;
+    int32_t window_page, window_pages;
     void* running;
+    int32_t seen_tokens;  // the last that a row sees, its own included; 0: all
+    int32_t unused;
     const void* sinks;    // f32, a score of each head that no token has; nullptr: none
     int64_t sink;         // stride
     float sink_exponent;  // sums of weights are 2^this times those relative to the maximum

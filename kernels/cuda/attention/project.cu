@@ -136,6 +136,7 @@ SIMT_KERNEL(kWeightThreads, 4) projection_weights(ProjectionWeights p) {
 
 // One block.
 SIMT_KERNEL(kSequenceThreads, 1) sequence_ends(SequenceEnds p) {
+    SIMT_SHARED(int32_t, sums, kSequenceThreads);
     const RowRange range = actual_rows(p.rows);
     const int thread = static_cast<int>(thread_index().x);
     for (int s = thread; s < p.count; s += kSequenceThreads) p.ends[s] = 0;
@@ -150,6 +151,22 @@ SIMT_KERNEL(kSequenceThreads, 1) sequence_ends(SequenceEnds p) {
         for (int i = 0; i < p.heads * p.dv; ++i)
             at<float>(p.y, i / p.dv * p.y_head + row * p.y_row)[i % p.dv] = bits_as<float>(0x7FFFFFFFu);
     }
+    sync_block();
+    // Each thread sums the pages of neighbouring sequences, and begins where the threads before it end.
+    const int each = (p.count + kSequenceThreads - 1) / kSequenceThreads;
+    const int begin = minimum(thread * each, p.count), end = minimum(begin + each, p.count);
+    const auto pages = [&](int s) { return (p.ends[s] + kPageTokens - 1) / kPageTokens; };
+    int sum = 0;
+    for (int s = begin; s < end; ++s) sum += pages(s);
+    sums[thread] = sum;
+    sync_block();
+    int start = 0;
+    for (int before = 0; before < thread; ++before) start += sums[before];
+    for (int s = begin; s < end; ++s) {
+        p.starts[s] = start;
+        start += pages(s);
+    }
+    if (thread == kSequenceThreads - 1) p.starts[p.count] = start;
 }
 
 // Grid: x the outputs by kProjectedOutputsF32, then the heads, for what is not projected; y the pages of the window.

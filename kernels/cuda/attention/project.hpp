@@ -1,5 +1,5 @@
 // Arguments of what the projected variant of attention does before it attends: weights as rows of one type, and keys
-// and values of a window of tokens, computed from latent rows of the cache; see arguments.hpp.
+// and values of a window of pages, computed from latent rows of the cache; see arguments.hpp.
 #pragma once
 
 #include "cache.hpp"
@@ -21,12 +21,12 @@ struct ProjectionWeights {
 inline constexpr int kWeightThreads = 128;
 inline constexpr int kMaximumLatent = 4096;
 
-// ends[s] = how many tokens rows of sequence s see at most; 0 if there are none. Rows of no sequence, or past the page
-// table, get not-a-number.
+// ends[s] = how many tokens rows of sequence s see at most; 0 if there are none. starts[s] = how many pages hold those
+// of the sequences before s; starts[count] = of all. Rows of no sequence, or past the page table, get not-a-number.
 struct SequenceEnds {
     const void *positions, *sequences;
     void* y;
-    int32_t* ends;
+    int32_t *ends, *starts;
     Rows rows;
     int64_t position, sequence, y_head, y_row;  // strides
     int32_t count;                              // of sequences
@@ -36,19 +36,18 @@ struct SequenceEnds {
 
 inline constexpr int kSequenceThreads = 256;
 
-// Keys and values of the window's tokens: of a token heads * dk and heads * dv elements, one head after the other.
+// Keys and values of the window's pages (Attention::window_page): of a token heads * dk and heads * dv elements, one
+// head after the other.
 struct Projection {
     const void *cache, *weights;
     void *k, *v;
-    const int32_t* ends;
+    const int32_t *ends, *starts;
     Pages pages;
     int64_t token, page;  // strides of the cache
     int32_t type;         // of the cache
     int32_t heads, latent, unprojected, nk, nv;
-    int32_t sequence;
-    int32_t first;    // token of the window
+    int32_t window_page;
     int32_t aligned;  // 1: rows of the cache begin at multiples of 16 bytes
-    int32_t reserved;
 };
 
 // A block computes that many outputs, of heads one after the other, of the tokens of a page: as f16 on tensor cores, or

@@ -7,16 +7,24 @@
 
 namespace tessera::cuda_kernels {
 
-// The latent rows of a page: tokens first .. first + count of the block's sequence. No page: `page` is -1, and what is
-// computed from it not-a-number.
+// The latent rows that a block projects: `count` tokens of a page, as rows from `row` on of the window. No page: `page`
+// is -1, and what is computed from it not-a-number.
 struct LatentPage {
-    int first, count, page;
+    int row, count, page;
 };
 
+// Page block_index().y of the window.
 SIMT_DEVICE LatentPage latent_page(const Projection& p) {
-    const int first = p.first + static_cast<int>(simt::block_index().y) * kPageTokens;
-    const int count = simt::minimum(kPageTokens, p.ends[p.sequence] - first);
-    return {first, count, count > 0 ? page_of(p.pages, first, p.sequence) : -1};
+    const int y = static_cast<int>(simt::block_index().y), index = p.window_page + y;
+    // Its sequence: starts[low] <= index < starts[high].
+    int low = 0, high = p.pages.sequences;
+    if (index >= p.starts[high]) return {0, 0, -1};
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        (p.starts[middle] <= index ? low : high) = middle;
+    }
+    const int first = (index - p.starts[low]) * kPageTokens;
+    return {y * kPageTokens, simt::minimum(kPageTokens, p.ends[low] - first), page_of(p.pages, first, low)};
 }
 
 SIMT_DEVICE const char* latent_row(const Projection& p, const LatentPage& page, int token) {
@@ -27,7 +35,7 @@ SIMT_DEVICE const char* latent_row(const Projection& p, const LatentPage& page, 
 template <class T>
 SIMT_DEVICE T* projected(const Projection& p, const LatentPage& page, int token, int output) {
     const int of_head = p.nk + p.nv, head = output / of_head, i = output % of_head;
-    const int64_t row = page.first - p.first + token;
+    const int64_t row = page.row + token;
     if (i < p.nk) return static_cast<T*>(p.k) + (row * p.heads + head) * (p.nk + p.unprojected) + i;
     return static_cast<T*>(p.v) + (row * p.heads + head) * p.nv + i - p.nk;
 }
@@ -39,7 +47,7 @@ SIMT_DEVICE void copy_unprojected(const Projection& p, const LatentPage& page, i
     for (int i = static_cast<int>(simt::thread_index().x); i < page.count * blocks;
          i += static_cast<int>(simt::block_size().x)) {
         const int token = i / blocks, block = i % blocks;
-        T* to = static_cast<T*>(p.k) + (int64_t{page.first - p.first + token} * p.heads + head) * dk + p.nk;
+        T* to = static_cast<T*>(p.k) + (int64_t{page.row + token} * p.heads + head) * dk + p.nk;
         const int count = simt::minimum(kCacheBlock, p.unprojected - block * kCacheBlock);
         if (page.page < 0) {
             for (int e = 0; e < count; ++e) to[block * kCacheBlock + e] = convert(simt::bits_as<float>(0x7FFFFFFFu));

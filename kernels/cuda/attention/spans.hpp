@@ -29,10 +29,14 @@ SIMT_DEVICE TokenSpan span_of_row(const Attention& p, int64_t row, int split) {
     const int position = *at<int32_t>(p.positions, row * p.position);
     const int sequence = position < 0 ? -1 : *at<int32_t>(p.sequences, row * p.sequence);
     const int seen = simt::minimum(simt::maximum(position, 0), p.pages.positions * kPageTokens) + 1;
-    if (p.window_tokens > 0) {
-        const bool here = sequence == p.window_sequence && position / kPageTokens < p.pages.positions;
-        const int end = here ? simt::minimum(seen, p.window_first + p.window_tokens) : 0;
-        return {p.window_first, end - 1, sequence, end == seen ? 1 : 2};
+    if (p.window_pages > 0) {
+        const bool known =
+            sequence >= 0 && sequence < p.pages.sequences && position / kPageTokens < p.pages.positions;
+        if (!known) return {0, -1, sequence, 2};
+        // The window in tokens of this sequence.
+        const int first = (p.window_page - p.page_starts[sequence]) * kPageTokens;
+        const int end = simt::minimum(seen, first + p.window_pages * kPageTokens);
+        return {simt::maximum(first, 0), end - 1, sequence, end == seen ? 1 : 2};
     }
     const int lowest = p.seen_tokens > 0 ? simt::maximum(seen - p.seen_tokens, 0) : 0;
     const int base = lowest / kPageTokens * kPageTokens;
@@ -44,7 +48,7 @@ SIMT_DEVICE TokenSpan span_of_row(const Attention& p, int64_t row, int split) {
 
 // The page of a token of the row's keys and values; -1 if there is none.
 SIMT_DEVICE int key_page(const Attention& p, int token, int sequence) {
-    if (p.window_tokens > 0) return (token - p.window_first) / kPageTokens;
+    if (p.window_pages > 0) return p.page_starts[sequence] - p.window_page + token / kPageTokens;
     return page_of(p.pages, token, sequence);
 }
 
@@ -52,6 +56,11 @@ SIMT_DEVICE int key_page(const Attention& p, int token, int sequence) {
 SIMT_DEVICE float with_sink(const Attention& p, int head, float maximum, float sum) {
     if (!p.sinks) return sum;
     return sum + simt::exp2f(*at<float>(p.sinks, head * p.sink) * 1.44269504088896341f - maximum + p.sink_exponent);
+}
+
+// Whether windows before this one hold tokens of the row.
+SIMT_DEVICE bool resumes(const Attention& p, int first) {
+    return p.window_pages > 0 && first > 0;
 }
 
 // Maximum and sum of a row (counted from the first of the launch) and head, between windows.

@@ -139,7 +139,7 @@ class Flash {
             }
         }
         if constexpr (!Tile::kPrefix) {
-            if (p_.window_first > 0) resume(begin, end);
+            if (p_.window_page > 0) resume(begin, end);
         }
         int place = 0;  // of the tile at `token` in the ring
         for (int token = first; token < last; token += kTokens) {
@@ -167,7 +167,8 @@ class Flash {
             SIMT_UNROLL
             for (int h = 0; h < 2; ++h) {
                 const int m = row_of(t, h);
-                if (m < begin || m >= end || row_data_[m].first > row_data_[m].last) continue;
+                const FlashRow& row_data = row_data_[m];
+                if (m < begin || m >= end || row_data.first > row_data.last || !resumes(p_, row_data.first)) continue;
                 const int index = run_.rows.first + m, row = index / p_.group, head = head_of(index);
                 const float* y = output_of(row, head);
                 SIMT_UNROLL
@@ -492,7 +493,7 @@ class Flash {
         const int index = run_.rows.first + m, row_of_q = index / p_.group, head = head_of(index);
         const int first = column_ * Tile::kOutputs * 8 + lane_ % 4 * 2;
         if (row.last >= run_.missing) sum = bits_as<float>(0x7FFFFFFFu);
-        const bool whole = memory_[Tile::kWhole + m] != 0, window = !Tile::kPrefix && p_.window_tokens > 0;
+        const bool whole = memory_[Tile::kWhole + m] != 0, window = !Tile::kPrefix && p_.window_pages > 0;
         if (whole || window) {
             float* y = output_of(row_of_q, head);
             const float factor = whole ? 1 / with_sink(p_, head, largest, sum) : 1.f;

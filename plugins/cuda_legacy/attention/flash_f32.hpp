@@ -84,11 +84,10 @@ class FlashF32 {
         return reinterpret_cast<float*>(memory_ + Tile::kValues + stage * Tile::kValueStage);
     }
 
-    // Tiles begin at multiples of kTokens, of windows from the first token on: which they are does not depend on rows
-    // of other positions.
+    // Tiles begin at multiples of kTokens, or where a window begins: which they are does not depend on rows of other
+    // positions.
     SIMT_DEVICE int tile_begin(int token) const {
-        const int from = p_.window_tokens > 0 ? p_.window_first : 0;
-        return (token - from) / kTokens * kTokens + from;
+        return p_.window_pages > 0 ? token : token / kTokens * kTokens;
     }
 
     // Where the rows of the tile at `token` are; a thread finds one. Tokens past the end and without a page become
@@ -150,7 +149,7 @@ class FlashF32 {
             for (int c = 0; c < kOwnColumns; ++c) outputs_[i][c] = 0;
             if (owns_rows()) *state_of(i) = {-infinity(), 0};
         }
-        if (!Tile::kPrefix && p_.window_first > 0) resume(begin, end);
+        if (!Tile::kPrefix && p_.window_page > 0) resume(begin, end);
         sync_block();
         if (tokens.first >= tokens.end) return;
         int token = tile_begin(tokens.first);
@@ -172,7 +171,8 @@ class FlashF32 {
         SIMT_UNROLL
         for (int i = 0; i < kOwnRows; ++i) {
             const int m = first_row_ + 4 * i;
-            if (m < begin || m >= end || row_data_[m].first > row_data_[m].last) continue;
+            const FlashRow& row = row_data_[m];
+            if (m < begin || m >= end || row.first > row.last || !resumes(p_, row.first)) continue;
             const int index = run_.rows.first + m;
             const float* y = output_of(index);
             SIMT_UNROLL
@@ -322,7 +322,7 @@ class FlashF32 {
         using namespace simt;
         const int row = index / p_.group, head = head_of(index), split = static_cast<int>(block_index().z);
         const TokenSpan span = span_of_row(p_, run_.rows.begin + row, split);
-        const bool window = !Tile::kPrefix && p_.window_tokens > 0;
+        const bool window = !Tile::kPrefix && p_.window_pages > 0;
         if (span.spans == 1 || window) {
             float* y = output_of(index);
             const float factor = span.spans == 1 ? 1 / with_sink(p_, head, largest, sum) : 1.f;
