@@ -24,7 +24,7 @@ using conformance::Outcome;
 struct Options {
     std::vector<fs::path> subjects;
     std::vector<std::string> kernels, without, cases, devices, groups, shapes;
-    bool list = false;
+    bool list = false, time = false;
     std::vector<fs::path> models;
     std::optional<fs::path> rig, reference, provider, expected, junit;
     std::chrono::seconds timeout{60};
@@ -67,6 +67,7 @@ Options read_options(Arguments& arguments) {
     for (const std::string& shape : arguments.all("test-shape")) add_shape(options, shape);
     for (const std::string& file : arguments.all("test-model")) add_model(options, file);
     options.list = arguments.has("test-list");
+    options.time = arguments.has("test-time");
     if (const auto rig = arguments.text("test-rig")) options.rig = fs::absolute(*rig);
     const auto file = [&](std::string_view name) -> std::optional<fs::path> { return arguments.text(name); };
     options.reference = file("test-reference");
@@ -100,6 +101,20 @@ fs::path reference_of(const Options& options) {
         if (record.manifest.name == "reference") return record.path;
     }
     fail(TSR_NOT_FOUND, "no plugin 'reference' in {}: name its manifest with --reference", folder.string());
+}
+
+// The fastest built-in plugin for this CPU.
+fs::path builtin_for_cpu() {
+    const Hardware hardware = Hardware::detect();
+    const fs::path folder = default_plugin_folder();
+    for (const char* const name : {"cpu_avx512", "cpu_avx2", "reference"}) {
+        for (const PluginRecord& record : find_plugins({folder})) {
+            if (record.manifest.name == name && record.reason.empty() && why_unsuitable(record, {}, hardware).empty())
+                return record.path;
+        }
+    }
+    fail(TSR_NOT_FOUND, "--time: no built-in plugin in {} can be used here: 'tessera plugins --why' says why",
+         folder.string());
 }
 
 std::string read_file(const fs::path& file) {
@@ -244,6 +259,11 @@ class PluginTest {
             }
             groups_.push_back(
                 {group, [this, name = kernel.name](size_t first) { return kernel_words(subject_, name, first); }});
+            if (!options_.time) continue;
+            TestSubject timed = subject_;
+            timed.reference = builtin_for_cpu();
+            groups_.push_back({"time of " + kernel.name,
+                               [timed, name = kernel.name](size_t first) { return time_words(timed, name, first); }});
         }
         if (tried.layouts > 0 && options_.kernels.empty() && options_.shapes.empty())
             groups_.push_back({"layouts", [this](size_t first) { return layout_words(subject_, first); }});
@@ -319,6 +339,8 @@ class PluginTest {
                 print(fmt::format("not checked: {} {}/{}: {}\n", name_, o.group, o.name, o.text));
             } else if (o.kind == Outcome::kNotRun) {
                 print(fmt::format("not run: {} {}/{}: {}\n", name_, o.group, o.name, o.text));
+            } else if (o.kind == Outcome::kPassed && o.group.starts_with("time of ")) {
+                print(fmt::format("  {}: {}\n", o.name, o.text));
             } else if (options_.verbose) {
                 print(fmt::format("{} {} {}/{}{}{}\n", o.kind == Outcome::kPassed ? "passed" : "not claimed", name_,
                                   o.group, o.name, o.text.empty() ? "" : ": ", o.text));

@@ -265,6 +265,7 @@ constexpr Flag kFlags[] = {
     supported("test-model", "--model", Takes::kValue, "FILE", kPluginTest, Group::kTests, "cases of the shapes of this model (GGUF), and of the plugin's architecture, if it is of that").repeated(),
     supported("test-device", "--device", Takes::kValue, "ID", kPluginTest, Group::kTests, "only this device of the plugin's providers").repeated(),
     supported("test-group", "--group", Takes::kValue, "NAME", kPluginTest, Group::kTests, "only the group of exactly this name").repeated(),
+    supported("test-time", "--time", Takes::kNothing, "", kPluginTest, Group::kTests, "also time each kernel for the CPU next to the built-in one, with one thread"),
     supported("test-list", "--list", Takes::kNothing, "", kPluginTest, Group::kTests, "print the names of groups, run nothing"),
     supported("test-provider", "--provider", Takes::kValue, "FILE", kPluginTest, Group::kTests,
               "test kernels on the devices of this plugin (a manifest): for plugins that own no device"),

@@ -218,6 +218,7 @@ std::optional<int> run_as_child(std::span<const std::string> words) {
         }
         const size_t first = number_of(words.back());
         if (what == "kernel") conformance::run_kernel_cases(loaded.setting, words[7], first, output);
+        if (what == "time") conformance::run_kernel_times(loaded.setting, words[7], first, output);
         if (what == "layouts") conformance::run_layout_cases(loaded.setting, first, output);
         if (is_device) {
             const tsr_device_info* device = loaded.hardware.find(words[8]);
@@ -289,6 +290,12 @@ void try_plugins_in_children(TriedFirst which, const std::optional<fs::path>& ri
 
 std::vector<std::string> kernel_words(const TestSubject& subject, const std::string& kernel, size_t first) {
     std::vector<std::string> words = words_of("kernel", subject);
+    words.insert(words.end(), {kernel, std::to_string(first)});
+    return words;
+}
+
+std::vector<std::string> time_words(const TestSubject& subject, const std::string& kernel, size_t first) {
+    std::vector<std::string> words = words_of("time", subject);
     words.insert(words.end(), {kernel, std::to_string(first)});
     return words;
 }

@@ -64,6 +64,8 @@ struct TestSubject {
                                            // always the same
 };
 std::vector<std::string> kernel_words(const TestSubject& subject, const std::string& kernel, size_t first);
+// Times of the kernel; `subject.reference` is the plugin that it is compared with.
+std::vector<std::string> time_words(const TestSubject& subject, const std::string& kernel, size_t first);
 std::vector<std::string> layout_words(const TestSubject& subject, size_t first);
 // `model`: a file of it; empty: none.
 std::vector<std::string> architecture_words(const TestSubject& subject, const std::string& architecture,

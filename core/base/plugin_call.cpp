@@ -234,6 +234,8 @@ void fail_thrown(const PluginCall& call) {
 
 void check_call(const PluginCall& call, const tsr_status* status) {
     if (!status) return;
+    // The pointer may be wild, so reading it counts as part of the call.
+    const PluginCallScope scope(call);
     const Error error = error_of(call, *status);
     if (status_fault(*status).empty() && status->destroy) call_plugin(call, [&] { status->destroy(status); });
     throw error;

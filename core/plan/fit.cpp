@@ -1,6 +1,7 @@
 #include "core/plan/fit.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/plan/placement.hpp"
 
 #include <algorithm>
@@ -56,6 +57,11 @@ std::optional<Notice> misfit(const Plan& plan, DeviceIndex device) {
         return fmt::format("{:.2f} {}", static_cast<double>(bytes) / (large ? 1 << 30 : 1 << 20),
                            large ? "GiB" : "MiB");
     };
+    // The kernel that asks for all of the workspace, where that is most of the memory.
+    const auto largest = std::ranges::max_element(
+        plan.nodes, {}, [&](const PlannedNode& node) { return node.device == device ? node.workspace_bytes : 0; });
+    const bool is_workspace =
+        largest != plan.nodes.end() && largest->device == device && largest->workspace_bytes > needed / 2;
     const std::vector<bool> is_expert = find_experts(plan.graph);
     uint64_t experts = 0;
     for (const Instance& it : plan.instances) {
@@ -66,6 +72,9 @@ std::optional<Notice> misfit(const Plan& plan, DeviceIndex device) {
         fmt::format("{} needs {}, {} available{}: {} missing", plan.devices[device]->id, size(needed), size(usable),
                     context > 0 ? fmt::format(" beside {} for the driver's context", size(context)) : std::string(),
                     size(needed - usable)));
+    if (is_workspace)
+        notice.text += fmt::format("; {} are the workspace of the kernel {}", size(largest->workspace_bytes),
+                                   printable(largest->kernel->name, 64));
     const auto suggest = [&](AdviceCode code, std::string value = {}) {
         notice.advice.push_back({code, std::move(value)});
     };

@@ -5,6 +5,8 @@
 #include "core/plan/kernel_plan.hpp"
 #include "core/plan/predict.hpp"
 
+#include <tessera/cpp/call_cost.hpp>
+
 #include <algorithm>
 #include <limits>
 
@@ -59,6 +61,17 @@ std::string interop_fault(const tsr_kernel& kernel, const tsr_device_info& devic
                        interop.empty() ? "none" : interop);
 }
 
+// Adds what every node of a CPU costs, whatever its kernel.
+void add_call(tsr_kernel_plan& plan, const tsr_device_info& device) {
+    if (std::string_view(device.kind) != "cpu") return;
+    const double seconds = sdk::call_seconds(&device);
+    plan.seconds_one_row += seconds;
+    plan.seconds_all_rows += seconds;
+    // 0: as with nothing cached.
+    if (plan.seconds_one_row_full > 0) plan.seconds_one_row_full += seconds;
+    if (plan.seconds_all_rows_full > 0) plan.seconds_all_rows_full += seconds;
+}
+
 }  // namespace
 
 NodeEstimate estimate_of(const tsr_kernel_plan& plan) {
@@ -95,12 +108,19 @@ KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& devic
         std::string fault;
         try {
             call_checked(planning, [&] { return kernel->plan(kernel, &node, &device, &candidate.plan); });
-            if (const std::string what = kernel_plan_fault(candidate.plan, node, interop, registry); !what.empty()) {
-                fault = fmt::format("{}: {}", describe(planning), what);
-            }
+            // Pointers of the plan may be wild, so reading it counts as part of the call.
+            const std::string what =
+                call_plugin(planning, [&] { return kernel_plan_fault(candidate.plan, node, interop, registry); });
+            if (!what.empty()) fault = fmt::format("{}: {}", describe(planning), what);
+            // Another kernel may do with less; without this one the run goes on.
+            if (const uint64_t bytes = candidate.plan.workspace_bytes;
+                fault.empty() && candidate.plan.supported && device.memory_bytes > 0 && bytes > device.memory_bytes)
+                fault = fmt::format("{}: its workspace of {} bytes fits nowhere: {} has {} bytes of memory",
+                                    describe(planning), bytes, device.id, device.memory_bytes);
         } catch (const Error& error) {
             fault = error.what();
         }
+        add_call(candidate.plan, device);
         if (!fault.empty()) {
             registry.report_fault(*kernel, fault + "; the kernel is not used there");
             found.unable.push_back({name, fault});

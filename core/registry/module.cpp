@@ -1,16 +1,21 @@
 #include "core/registry/module.hpp"
 
+#include "core/base/log.hpp"
 #include "core/base/plugin_call.hpp"
 #include "core/base/text.hpp"
 #include "core/registry/plugin_log.hpp"
+#include "core/registry/process_state.hpp"
 #include "core/registry/table.hpp"
 
 #include <dlfcn.h>
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <string>
+#include <vector>
 
 namespace tessera {
 namespace {
@@ -30,8 +35,19 @@ struct Mapped {
     Module module;
 };
 
-std::string start(Mapped& mapped, const std::filesystem::path& path, const Manifest& manifest,
-                  const Hardware& hardware) {
+// Sets back what the library has changed of the process, with a line that says so.
+void restore_process(const ProcessState& before, const std::string& plugin) {
+    const std::vector<std::string> changed = before.restore();
+    if (changed.empty()) return;
+    constexpr size_t kNamed = 4;
+    std::string names;
+    for (size_t i = 0; i < std::min(changed.size(), kNamed); ++i) names += (i ? ", " : "") + changed[i];
+    if (changed.size() > kNamed) names += fmt::format(" and {} more", changed.size() - kNamed);
+    log().warn("plugin {}: mapping its library changed {}; set back as before", plugin, names);
+}
+
+std::string map_and_query(Mapped& mapped, const std::filesystem::path& path, const Manifest& manifest,
+                          const Hardware& hardware) {
     const char* const plugin = manifest.name.c_str();
     const std::string file = path.string();
     void* library = nullptr;  // never closed: what ran must not be unmapped, not even when the process ends
@@ -66,6 +82,14 @@ std::string start(Mapped& mapped, const std::filesystem::path& path, const Manif
         why = error.what();
     }
     if (why.empty()) mapped.module.table = table;
+    return why;
+}
+
+std::string start(Mapped& mapped, const std::filesystem::path& path, const Manifest& manifest,
+                  const Hardware& hardware) {
+    const ProcessState before;
+    std::string why = map_and_query(mapped, path, manifest, hardware);
+    restore_process(before, manifest.name);
     return why;
 }
 

@@ -16,12 +16,20 @@ PluginLog& plugin_log() {
     return log;
 }
 
+// Cut where there is no more room; empty for nullptr.
+template <size_t N>
+void copy_text(std::array<char, N>& to, const char* from) noexcept {
+    const size_t length = from ? strnlen(from, N - 1) : 0;
+    if (length > 0) std::memcpy(to.data(), from, length);
+    to[length] = '\0';
+}
+
 void print(const PluginLog::Line& line) {
     constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                      spdlog::level::err};
     const auto level = line.level <= TSR_LOG_ERROR ? kLevels[line.level] : spdlog::level::err;
-    log().log(level, "{}: {}", printable(line.plugin ? line.plugin : "a plugin", 64),
-              printable(line.message.data(), 4096));
+    log().log(level, "{}: {}", printable(line.plugin[0] ? line.plugin.data() : "a plugin", PluginLog::kNameBytes),
+              printable(line.message.data(), PluginLog::kMessageBytes));
 }
 
 }  // namespace
@@ -38,10 +46,8 @@ bool PluginLog::put(tsr_log_level level, const char* plugin, const char* message
         if (sequence == number) {
             if (!next_put_.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) continue;
             slot.line.level = level;
-            slot.line.plugin = plugin;
-            const size_t length = message ? strnlen(message, kMessageBytes - 1) : 0;
-            if (length > 0) std::memcpy(slot.line.message.data(), message, length);
-            slot.line.message[length] = '\0';
+            copy_text(slot.line.plugin, plugin);
+            copy_text(slot.line.message, message);
             slot.sequence.store(number + 1, std::memory_order_release);
             return true;
         }

@@ -17,15 +17,17 @@ class PluginLog {
   public:
     static constexpr uint32_t kLines = 256;         // a power of two
     static constexpr uint32_t kMessageBytes = 256;  // with the NUL at its end; a longer message is cut
+    static constexpr uint32_t kNameBytes = 64;      // the same of a plugin's name
     struct Line {
         tsr_log_level level = TSR_LOG_INFO;
-        const char* plugin = nullptr;  // as the plugin gave it: it lives until the process ends, or is nullptr
+        std::array<char, kNameBytes> plugin{};  // empty: the plugin gave none
         std::array<char, kMessageBytes> message{};
     };
 
     PluginLog() noexcept;
 
-    // Copies the message. No lock, no allocation, no loop but over other threads that put lines in. False: dropped. Any
+    // Copies the name and the message, on the plugin's own thread and in its call, which a crash report names if a
+    // pointer is wild. No lock, no allocation, no loop but over other threads that put lines in. False: dropped. Any
     // thread.
     bool put(tsr_log_level level, const char* plugin, const char* message) noexcept;
 

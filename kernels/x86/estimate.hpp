@@ -2,6 +2,7 @@
 // barrier of it takes. Plain arithmetic without instructions of its own: a plan may ask about any machine.
 #pragma once
 
+#include <tessera/cpp/call_cost.hpp>
 #include <tessera/device.h>
 #include <tessera/kernel.h>
 
@@ -35,10 +36,7 @@ class Estimate {
         constexpr double kInModel = 0.95;
         speed_ = kInModel * used * cores * (device && device->clock_hz > 0 ? device->clock_hz / kReferenceHz : 1);
         bandwidth_ = kInModel * (device && device->memory_bandwidth > 0 ? device->memory_bandwidth : 25e9);
-        // Every worker writes to one counter, whose cache line goes from core to core, and over a longer distance
-        // between NUMA nodes.
-        const bool one_node = !device || device->numa_nodes < 2;
-        barrier_ = 0.4e-6 + threads * (one_node ? 25e-9 : 60e-9);
+        barrier_ = sdk::barrier_seconds(device);
     }
 
     double barrier() const noexcept { return barrier_; }
@@ -52,10 +50,9 @@ class Estimate {
         return longer * std::sqrt(std::sqrt(1 + square * square));
     }
 
-    // Of a node of `barriers` barriers, its last one included.
+    // Of a node of `barriers` barriers, its last one included, which the host adds together with the call.
     double node(const Amount& amount, int barriers) const noexcept {
-        constexpr double kCall = 1.2e-6;
-        return kCall + barriers * barrier_ + work(amount);
+        return std::max(barriers - 1, 0) * barrier_ + work(amount);
     }
 
     // The four estimates of a plan. Pass the first two again where nothing depends on cached tokens.

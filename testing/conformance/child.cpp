@@ -88,6 +88,17 @@ void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t 
     reporter.end();
 }
 
+void run_kernel_times(const Setting& setting, const std::string& kernel, size_t first, int descriptor) {
+    Reporter reporter(setting, first, descriptor);
+    for (uint32_t i = 0; i < setting.plugin->kernel_count; ++i) {
+        const tsr_kernel& found = *setting.plugin->kernels[i];
+        if (kernel != found.name || std::strcmp(found.device_kind, "cpu") != 0) continue;
+        cases_of(setting, found.op,
+                 [&](Case& c) { reporter.run(c.name, [&] { return time_kernel(setting, found, c); }); });
+    }
+    reporter.end();
+}
+
 void run_layout_cases(const Setting& setting, size_t first, int descriptor) {
     Reporter reporter(setting, first, descriptor);
     for (uint32_t i = 0; i < setting.plugin->layout_count; ++i) {

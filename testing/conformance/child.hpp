@@ -14,6 +14,8 @@ namespace tessera::conformance {
 // The cases of the plugin's kernel of this name for the CPU, from number `first` on. The process crashes where the
 // kernel does.
 void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t first, int descriptor);
+// How long the kernel takes of the same cases, next to the kernels of setting.reference.
+void run_kernel_times(const Setting& setting, const std::string& kernel, size_t first, int descriptor);
 // All layouts that the plugin brings.
 void run_layout_cases(const Setting& setting, size_t first, int descriptor);
 // A provider with a device that it matches, through the whole interface, and layouts that are made on it. `index`: of

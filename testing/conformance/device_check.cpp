@@ -608,6 +608,7 @@ Verdict check_device_kernel(const Setting& setting, const tsr_device_provider& p
     try {
         if (const std::string why = why_not_matched(provider, info); !why.empty()) return {Verdict::kNotClaimed, why};
         CaseNode node(of);
+        check_version(kernel, node.node());
         tsr_kernel_plan plan{};
         plan.struct_size = sizeof plan;
         take(kernel.plan(&kernel, &node.node(), &info, &plan), "plan");

@@ -9,9 +9,13 @@
 #include <tessera/cpp/plan_fault.hpp>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -369,9 +373,16 @@ void compare(const Case& of, const Ranges& ranges, const Result& got, const Resu
     }
 }
 
+void check_version(const tsr_kernel& kernel, const tsr_node& node) {
+    if (kernel.op_version == node.op_version) return;
+    wrong("it computes version " + std::to_string(kernel.op_version) + " of " + node.op +
+          ", which no run would use: nodes of this host are of version " + std::to_string(node.op_version));
+}
+
 Verdict check_kernel(const Setting& setting, const tsr_kernel& kernel, const Case& of) {
     try {
         CaseNode node(of);
+        check_version(kernel, node.node());
         const tsr_kernel_plan plan = ask(kernel, node.node(), *setting.cpu);
         if (std::string fault = kernel_plan_fault(setting, plan, node.node(), ""); !fault.empty()) wrong(fault);
         if (!plan.supported) return {Verdict::kNotClaimed, plan.reason};
@@ -441,6 +452,81 @@ void for_each_packable(const tsr_layout& layout, const std::function<void(const 
             use(c.fill(c.input("rows", layout.type, {elements, groups * static_cast<int64_t>(layout.group_rows)},
                                TSR_ROLE_WEIGHT)));
         }
+    }
+}
+
+namespace {
+
+struct Timed {
+    double seconds = 0, estimated = 0;  // the estimate of a call with all rows
+};
+
+// Nothing if the kernel does not claim the case.
+std::optional<Timed> timed(const Setting& setting, const tsr_kernel& kernel, const Case& of) {
+    using Clock = std::chrono::steady_clock;
+    CaseNode node(of);
+    const tsr_kernel_plan plan = ask(kernel, node.node(), *setting.cpu);
+    const auto choices = plan.supported ? layout_choices(setting, of, plan, "") : std::vector<Layouts>();
+    if (choices.empty() || plan.workspace_bytes > kMaxTestWorkspace) return std::nullopt;
+    const Layouts& layouts = choices.front();
+    for (size_t i = 0; i < layouts.size(); ++i) node.tensor(i).layout = layouts[i] ? layouts[i]->name : "";
+    const Prepared prepared(kernel, node.node(), *setting.cpu);
+    Storage storage(of, layouts);
+    GuardedBuffer workspace("the workspace", plan.workspace_bytes);
+    storage.reset();
+    const auto rows = [](const Ranges& ranges) { return ranges[TSR_RANGE_ROWS].end - ranges[TSR_RANGE_ROWS].begin; };
+    tsr_run run = arguments(storage, *std::ranges::max_element(of.ranges, {}, rows), workspace);
+    run.workers = 1;
+    run.barrier = [](void*, uint32_t) {};
+    const auto batch = [&](size_t calls) {
+        const auto begin = Clock::now();
+        for (size_t i = 0; i < calls; ++i) take_status(kernel.run(&kernel, prepared.state(), &run), "run");
+        return std::chrono::duration<double>(Clock::now() - begin).count();
+    };
+    // Batches that last long enough for the clock.
+    size_t calls = 1;
+    while (batch(calls) < 1e-3 && calls < 1 << 20) calls *= 2;
+    std::array<double, 5> all{};
+    for (double& seconds : all) seconds = batch(calls) / static_cast<double>(calls);
+    std::ranges::sort(all);
+    return Timed{all[all.size() / 2], plan.seconds_all_rows};
+}
+
+std::string time_text(const char* name, const Timed& time) {
+    char text[200];
+    std::snprintf(text, sizeof text, "%s %.2f us (estimate %.2f)", name, time.seconds * 1e6, time.estimated * 1e6);
+    return text;
+}
+
+}  // namespace
+
+Verdict time_kernel(const Setting& setting, const tsr_kernel& kernel, const Case& of) {
+    try {
+        // Estimates are those of one worker's machine.
+        tsr_device_info one = *setting.cpu;
+        one.threads = 1;
+        Setting with_one = setting;
+        with_one.cpu = &one;
+        const std::optional<Timed> own = timed(with_one, kernel, of);
+        if (!own) return {Verdict::kNotClaimed, "it does not claim the case"};
+        std::string text = time_text(kernel.name, *own);
+        // Of several built-in kernels for the op the fastest one.
+        std::optional<Timed> best;
+        const char* name = nullptr;
+        for (uint32_t i = 0; i < setting.reference->kernel_count; ++i) {
+            const tsr_kernel& other = *setting.reference->kernels[i];
+            if (std::strcmp(other.op, kernel.op) != 0 || std::strcmp(other.device_kind, "cpu") != 0) continue;
+            const std::optional<Timed> time = timed(with_one, other, of);
+            if (!time || (best && best->seconds <= time->seconds)) continue;
+            best = time;
+            name = other.name;
+        }
+        if (!best) return {Verdict::kPassed, text + "; no built-in kernel claims it"};
+        char ratio[60];
+        std::snprintf(ratio, sizeof ratio, ": %.2f times as long", own->seconds / best->seconds);
+        return {Verdict::kPassed, text + "; " + time_text(name, *best) + ratio};
+    } catch (const std::exception& error) {
+        return {Verdict::kFailed, error.what()};
     }
 }
 

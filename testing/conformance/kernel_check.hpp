@@ -42,6 +42,13 @@ std::vector<std::byte> packed(const Operand& operand, const tsr_layout* layout);
 // The inverse; empty if the layout cannot.
 std::vector<std::byte> unpacked(const Operand& operand, const tsr_layout* layout, const std::byte* from);
 
+// How long a call of the kernel takes with one worker, in the first layout that it takes and with all rows of the case,
+// next to the kernel of setting.reference for the op: median of five batches, with both estimates, as the text of a
+// passed verdict.
+Verdict time_kernel(const Setting& setting, const tsr_kernel& kernel, const Case& of);
+
+// Throws std::runtime_error for a kernel of another version of the op than the node has.
+void check_version(const tsr_kernel& kernel, const tsr_node& node);
 // What kernel.h asks of a plan, as far as it can be told without the plugins of a host. Empty: nothing is wrong.
 // `interop` of the device that it is for, "" for the CPU.
 std::string kernel_plan_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node,

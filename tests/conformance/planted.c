@@ -9,6 +9,8 @@
 
 #include <immintrin.h>
 #include <math.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define IS(fault) (FAULT == (fault))
@@ -28,6 +30,7 @@ static const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, cons
     if (IS(ESTIMATE_NEGATIVE)) answer->seconds_all_rows = -1;
     if (IS(ESTIMATE_INFINITE)) answer->seconds_one_row = INFINITY;
     if (IS(HUGE_WORKSPACE)) answer->workspace_bytes = 1ull << 50;
+    if (IS(WORKSPACE_NOWHERE)) answer->workspace_bytes = 1ull << 45;
     if (IS(HUGE_SCRATCH)) answer->minimum_scratch_bytes = UINT64_MAX;
     if (IS(SUPPORTED_SEVEN)) answer->supported = 7;
     if (IS(ENDLESS_REASON)) memset(answer->reason, 'x', sizeof answer->reason);
@@ -38,6 +41,10 @@ static const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, cons
     if (IS(LAYOUT_OF_ACTIVATION)) {
         static const char* const list[] = {"f32_x8", NULL};
         answer->layouts[0] = list;
+    }
+    if (IS(WILD_LAYOUT)) {
+        static const char* const list[] = {(const char*)(uintptr_t)16, NULL};
+        answer->layouts[1] = list;
     }
     if (IS(PLAN_ROUNDS)) _mm_setcsr(_mm_getcsr() | 0x2000);
     if (IS(PLAN_FAILS)) return tsr_fail(TSR_INTERNAL, "plan: out of order");
@@ -51,12 +58,15 @@ static const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, c
     (void)self, (void)info, (void)device;
     if (IS(PREPARE_FAILS)) return tsr_fail(TSR_UNSUPPORTED, "prepare: changed its mind");
     *state = (void*)(uintptr_t)node;
+    if (IS(WILD_STATUS)) return (const tsr_status*)(uintptr_t)0xDEAD;
     return NULL;
 }
 
 static void release(const tsr_kernel* self, void* state) {
     (void)self, (void)state;
 }
+
+static const tsr_host* host_of_all;
 
 static const tsr_status* run(const tsr_kernel* self, void* state, const tsr_run* args) {
     (void)self;
@@ -70,6 +80,7 @@ static const tsr_status* run(const tsr_kernel* self, void* state, const tsr_run*
     if (IS(RUN_FAILS) && args->worker == 0) return tsr_fail(TSR_DEVICE_ERROR, "run: failed on purpose");
     if (IS(RUN_THROWS) && args->worker + 1 == args->workers) throw_here();
     if (IS(RUN_CRASHES)) *(volatile int*)(uintptr_t)8 = 1;
+    if (IS(WILD_LOG_NAME)) host_of_all->log(host_of_all, TSR_LOG_WARNING, (const char*)(uintptr_t)8, "a line");
     if (IS(RUN_ABORTS)) abort();
     if (IS(RUN_EXITS)) exit(0);
     if (IS(RUN_HANGS) && args->worker == 0) sleep(3600);
@@ -111,7 +122,7 @@ static const tsr_status* run(const tsr_kernel* self, void* state, const tsr_run*
 
 static const tsr_kernel kernel = {
     .struct_size = sizeof(tsr_kernel),
-    .op_version = 1,
+    .op_version = IS(OTHER_VERSION) ? 99 : 1,
     .name = IS(NAME_OF_TWO_LINES) ? "rms_norm.\nplanted" : "rms_norm.planted",
     .op = TSR_OP_RMS_NORM,
     .device_kind = "cpu",
@@ -176,10 +187,15 @@ __attribute__((constructor)) static void on_mapping(void) {
     if (IS(CONSTRUCTOR_EXITS)) _exit(0);
     if (IS(CONSTRUCTOR_HANGS)) pause();
     if (IS(CONSTRUCTOR_ROUNDS)) _mm_setcsr(_mm_getcsr() | 0x8040);
+    if (IS(CONSTRUCTOR_CHANGES)) {
+        if (chdir("/")) abort();
+        umask(0777);
+        for (int number = 1; number < 32; ++number) signal(number, SIG_IGN);
+    }
 }
 
 TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
-    (void)host;
+    host_of_all = host;
     if (IS(QUERY_CRASHES)) abort();
     return &plugin;
 }

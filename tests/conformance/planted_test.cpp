@@ -87,6 +87,10 @@ constexpr Found kFound[] = {
     {"pieces_too_many", "piece is called with a count of 70000, expected at most 65535"},
     {"barrier_of_another", "barrier is called with worker "},
     {"query_crashes", "SIGABRT"},
+    {"workspace_nowhere", "bytes of workspace for a small node"},
+    {"other_version", "computes version 99 of rms_norm, which no run would use: nodes of this host are of version 1"},
+    {"wild_layout", "SIGSEGV"},
+    {"wild_status", "SIGSEGV"},
 };
 std::string name_of(const testing::TestParamInfo<Found>& info) {
     return info.param.fault;
@@ -97,6 +101,14 @@ TEST(PluginTest, PassesAKernelWithoutFault) {
     const Outcome outcome = plugin_test("fault_none");
     EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr(" 0 failed"));
+}
+
+TEST(PluginTest, TimesAKernelNextToTheBuiltInOne) {
+    const Outcome outcome =
+        tessera({"plugin-test", folder_of("fault_none"), "--time", "--shape", "rms_norm:f32:2048"});
+    EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, testing::ContainsRegex("rms_norm.planted [0-9.]+ us \\(estimate [0-9.]+\\); rms_norm[^ ]* "
+                                                    "[0-9.]+ us \\(estimate [0-9.]+\\): [0-9.]+ times as long"));
 }
 
 Outcome run(const std::string& fault) {
@@ -131,6 +143,7 @@ constexpr Found kPlans[] = {
     {"layout_of_activation", "only weights and caches can have one"},
     {"plan_fails", "plan: out of order"},
     {"plan_throws", "threw an exception, which a plugin must not: thrown on purpose"},
+    {"workspace_nowhere", "its workspace of 35184372088832 bytes fits nowhere: CPU has "},
 };
 INSTANTIATE_TEST_SUITE_P(Faults, BadPlan, testing::ValuesIn(kPlans), name_of);
 
@@ -170,6 +183,10 @@ constexpr Ends kEnds[] = {
     {"run_exits", 1, "tessera: exit was called, which ends the process, in plugin planted: run of kernel"},
     {"plan_crashes", 128 + 6, "plan of kernel rms_norm.planted at node"},
     {"pieces_too_many", 1, "its workers did not pass the same barriers"},
+    {"wild_layout", 128 + 11,
+     "SIGSEGV (invalid memory access) in plugin planted: plan of kernel rms_norm.planted at node"},
+    {"wild_status", 128 + 11, "SIGSEGV (invalid memory access) in plugin planted: prepare of kernel rms_norm.planted"},
+    {"wild_log_name", 128 + 11, "SIGSEGV (invalid memory access) in plugin planted: run of kernel rms_norm.planted"},
 };
 INSTANTIATE_TEST_SUITE_P(Faults, BadRun, testing::ValuesIn(kEnds),
                          [](const auto& one) { return std::string(one.param.fault); });
@@ -196,6 +213,15 @@ constexpr Found kLibraries[] = {
     {"name_of_two_lines", "a kernel: expected a name of"},
 };
 INSTANTIATE_TEST_SUITE_P(Faults, BadLibrary, testing::ValuesIn(kLibraries), name_of);
+
+// Files are written where the user is, with the user's permissions, and Ctrl-C still ends the program.
+TEST(ChangedProcess, IsSetBackAfterMapping) {
+    const Outcome outcome = run("constructor_changes");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, run("fault_none").out);
+    EXPECT_THAT(outcome.err, HasSubstr("plugin planted: mapping its library changed the working directory, the umask, "
+                                       "the action of signal 1"));
+}
 
 // What a call leaves behind of the state that decides how its thread computes is undone, and told once.
 class ChangedRounding : public testing::TestWithParam<Found> {};

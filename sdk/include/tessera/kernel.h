@@ -29,7 +29,7 @@ typedef struct tsr_kernel_plan {
     /* Attention: the smallest scratch_bytes (attribute of the node) with which it can work; else 0. */
     uint64_t minimum_scratch_bytes;
     /* One row, and the maximum of rows (of one sequence), with nothing cached before them. */
-    double seconds_one_row;
+    double seconds_one_row; /* on a CPU without the call and the barrier after it, which the host adds to all */
     double seconds_all_rows;
     /* The same where max_tokens of the sequence are cached; between the two time is linear in the depth. 0: as with
      * nothing cached. */
