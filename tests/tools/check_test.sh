@@ -26,13 +26,14 @@ expect() {
     [ "$(printf '%s\n' "$@")" = "$(cat "$folder/calls")" ] ||
         { echo "check $arguments, failing '$failing': expected" "${@/%/;}" "found"; cat "$folder/calls"; failed=1; }
 }
-expect 0 "" "--quick" "All passed" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release"
-expect 0 "" "" "All passed" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release" "build asan" \
+expect 0 "" "" "minutes here from nothing" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release"
+expect 0 "" "" "minutes here the last time" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release"
+expect 0 "" "--full" "All passed" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release" "build asan" \
     "ctest --preset asan"
-expect 1 "setup --cuda" "--quick" "--without-cuda" "setup --tests" "setup --cuda"
-expect 0 "setup --cuda" "--without-cuda --quick" "Neither built nor tested: the CUDA plugins" "setup --tests" \
+expect 1 "setup --cuda" "" "--without-cuda" "setup --tests" "setup --cuda"
+expect 0 "setup --cuda" "--without-cuda" "Neither built nor tested: the CUDA plugins" "setup --tests" \
     "build release -DTSR_CUDA=OFF" "ctest --preset release"
-expect 1 "ctest --preset release" "--quick" "Stopped at: testing" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" \
+expect 1 "ctest --preset release" "" "Stopped at: testing" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" \
     "ctest --preset release" "failed_tests build/release"
 expect 2 "" "--cuda" "unknown option --cuda"
 exit $failed
