@@ -101,8 +101,13 @@ TEST(Jinja, EndlessOnesEnd) {
         HasSubstr("more bytes than"));
     EXPECT_THAT(refusal("{% set n = namespace(x=[]) %}{% for i in range(9999) %}{% set n.x = [n.x] %}{% endfor %}"),
                 HasSubstr("nested deeper"));
-    EXPECT_THAT(refusal("{% set n = namespace() %}{% set n.x = n %}"), HasSubstr("namespace"));
-    EXPECT_THAT(refusal("{% set n = namespace() %}{% set n.x = [n] %}"), HasSubstr("namespace"));
+    // A namespace that holds itself is one that is written out without an end.
+    EXPECT_THAT(refusal("{% set n = namespace() %}{% set n.x = n %}{{ n }}"), HasSubstr("nested deeper"));
+    EXPECT_THAT(refusal("{% set n = namespace() %}{% set n.x = [{'a': n}] %}{{ n.x }}"), HasSubstr("nested deeper"));
+    EXPECT_THAT(refusal("{% for i in [1] %}{% set x = [loop] %}{% endfor %}"), HasSubstr("the loop within a list"));
+    // Methods keep what they are methods of.
+    EXPECT_THAT(refusal("{% set n = namespace(x=[]) %}{% for i in range(9999) %}{% set n.x = [n.x.index] %}{% endfor %}"),
+                HasSubstr("nested deeper"));
 }
 
 // What is made counts as it is made, whatever it is made from.

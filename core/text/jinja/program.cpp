@@ -39,6 +39,12 @@ class Runner {
         for (const auto& [name, value] : variables) globals_.variables.emplace_back(name, value);
         here_ = &globals_;
     }
+    // Namespaces may hold each other.
+    ~Runner() {
+        for (const auto& space : spaces_) space->members.clear();
+    }
+    Runner(const Runner&) = delete;
+    Runner& operator=(const Runner&) = delete;
 
     Marked run(const Block& block) {
         const Scope scope(*this, &globals_);
@@ -159,8 +165,7 @@ class Runner {
         const Value* variable = find(target.name);
         const auto* space = variable ? variable->get<std::shared_ptr<Namespace>>() : nullptr;
         if (!space) fail(TSR_UNSUPPORTED, "'{}' is no namespace", target.name);
-        const bool may_hold_it = value.get<std::shared_ptr<Namespace>>() || value.get<std::shared_ptr<Loop>>();
-        if (may_hold_it) fail(TSR_UNSUPPORTED, "{} within a namespace", value.kind());
+        if (value.get<std::shared_ptr<Loop>>()) fail(TSR_UNSUPPORTED, "{} within a namespace", value.kind());
         auto& members = (*space)->members;
         budget_.step(members.size() / 16);
         const auto found = std::ranges::find(members, target.member, &std::pair<std::string, Value>::first);
@@ -521,9 +526,10 @@ class Runner {
             case Callable::Kind::kNamespace: {
                 const Value members = dictionary(arguments);
                 auto made = std::make_shared<Namespace>();
+                budget_.items(1);
+                spaces_.push_back(made);
                 for (const auto& [key, member] : members.dictionary()->members) {
                     if (!key.is_text()) refuse("a member's name", key);
-                    if (member.get<std::shared_ptr<Namespace>>()) refuse("a member of a namespace", member);
                     made->members.emplace_back(key.view(), member);
                 }
                 return made;
@@ -535,6 +541,7 @@ class Runner {
                 for (size_t i = 0; i < arguments.positional.size(); ++i) made->items.push_back(arguments.take(i, ""));
                 arguments.finish();
                 if (made->items.empty()) fail(TSR_UNSUPPORTED, "cycler without values");
+                made->depth = Value::list(made->items).list()->depth;
                 return made;
             }
             case Callable::Kind::kJoiner: {
@@ -665,6 +672,7 @@ class Runner {
     Environment globals_;
     Environment* here_ = nullptr;
     std::vector<std::unique_ptr<Environment>> kept_;
+    std::vector<std::shared_ptr<Namespace>> spaces_;  // all that were made
     Marked out_;
     uint32_t depth_ = 0;
     uint32_t line_ = 1;

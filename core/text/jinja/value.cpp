@@ -13,13 +13,15 @@ namespace {
 constexpr size_t kFew = 16;  // members that are found one after the other
 
 uint32_t depth_of(const Value& value) {
-    if (value.get<std::shared_ptr<Namespace>>() || value.get<std::shared_ptr<Loop>>())
-        fail(TSR_UNSUPPORTED, "{} within a list or dictionary", value.kind());
+    if (value.get<std::shared_ptr<Loop>>()) fail(TSR_UNSUPPORTED, "{} within a list or dictionary", value.kind());
     if (const List* list = value.list()) return list->depth;
     if (const Dictionary* dictionary = value.dictionary()) return dictionary->depth;
-    // These hold lists that are not looked into.
-    if (value.iterator() || value.get<std::shared_ptr<Callable>>() || value.get<std::shared_ptr<Cycler>>()) return 1;
-    return 0;
+    if (const Iterator* iterator = value.iterator()) return iterator->depth;
+    if (const auto* cycler = value.get<std::shared_ptr<Cycler>>()) return (*cycler)->depth;
+    const auto* callable = value.get<std::shared_ptr<Callable>>();
+    if (callable && (*callable)->self) return depth_of(*(*callable)->self) + 1;
+    // The members of a namespace change: it counts as 1, and a writer counts them again.
+    return value.get<std::shared_ptr<Namespace>>() || callable ? 1 : 0;
 }
 
 void raise_depth(uint32_t& depth, const Value& value) {
@@ -90,8 +92,7 @@ Value Value::list(std::vector<Value> items, List::Kind kind) {
 
 Value Value::iterator(std::vector<Value> items) {
     auto made = std::make_shared<Iterator>();
-    uint32_t depth = 0;
-    for (const Value& item : items) raise_depth(depth, item);
+    for (const Value& item : items) raise_depth(made->depth, item);
     made->items = std::move(items);
     return made;
 }

@@ -57,7 +57,8 @@ class Dictionary {
     std::unordered_map<std::string_view, size_t> texts_;  // places of keys that are texts, once there are many
 };
 
-// namespace(): the one thing whose members a template sets. It is never in a list or dictionary, nor in another.
+// namespace(): the only thing whose members a template sets. Lists, dictionaries and other namespaces may hold it, so it
+// may hold itself: the run clears the members of all namespaces at its end (Runner).
 struct Namespace {
     std::vector<std::pair<std::string, Value>> members;
 };
@@ -66,6 +67,7 @@ struct Namespace {
 struct Iterator {
     std::vector<Value> items;
     size_t next = 0;
+    uint32_t depth = 1;  // as of a list of them
 };
 
 // The variable "loop".
@@ -93,6 +95,7 @@ struct Callable {
 struct Cycler {
     std::vector<Value> items;
     size_t at = 0;
+    uint32_t depth = 1;  // as of a list of them
 };
 // A macro with the variables that it sees; of a call block: its body, which has no name.
 struct Closure {
@@ -129,7 +132,7 @@ class Value {
     static Value text(std::string_view text) { return Text(std::string(text)); }
     static Value content(std::string_view text) { return Text::content(std::string(text)); }
     static Value none() { return None(); }
-    // Throw Error(TSR_UNSUPPORTED) for what is nested too deeply, or holds a namespace.
+    // Throw Error(TSR_UNSUPPORTED) for what is nested too deeply, or holds a loop.
     static Value list(std::vector<Value> items, List::Kind kind = List::Kind::kList);
     static Value iterator(std::vector<Value> items);
     static Value dictionary(std::vector<std::pair<std::string, Value>> members);  // with keys of the template's own

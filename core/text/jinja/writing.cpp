@@ -36,9 +36,25 @@ class Writer {
 
     Budget& budget() { return budget_; }
 
+    // Counts lists, dictionaries and namespaces within one another: a namespace may hold itself.
+    class Nesting {
+      public:
+        explicit Nesting(Writer& out) : out_(out) {
+            if (out_.depth_ > kMaximumDepth) fail(TSR_UNSUPPORTED, "values nested deeper than {}", kMaximumDepth);
+            ++out_.depth_;
+        }
+        ~Nesting() { --out_.depth_; }
+        Nesting(const Nesting&) = delete;
+        Nesting& operator=(const Nesting&) = delete;
+
+      private:
+        Writer& out_;
+    };
+
   private:
     Budget& budget_;
     Marked out_;
+    uint32_t depth_ = 0;
 };
 
 bool is_printable(uint32_t code) {
@@ -110,6 +126,7 @@ void write_pairs(Writer& out, const std::vector<std::pair<Value, Value>>& member
 
 void write_repr(Writer& out, const Value& value) {
     out.budget().step();
+    const Writer::Nesting nesting(out);
     if (value.is_undefined()) {
         out.own("Undefined");
     } else if (value.is_none()) {
