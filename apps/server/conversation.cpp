@@ -223,21 +223,25 @@ text::WrittenChat write(const Conversation& conversation, const ModelText& model
 }
 
 void write_prompt(ChatRequest& read, const Conversation& conversation, const ModelText& model) {
-    const text::WrittenChat written = write(conversation, model, [&](uint64_t bytes) { check_length(bytes, model); });
+    text::WrittenChat written = write(conversation, model, [&](uint64_t bytes) { check_length(bytes, model); });
     check_length(written.text.size(), model);
+    const bool calls_only =
+        !conversation.calls.tools.empty() && (!conversation.structure || !conversation.calls.count.any);
+    written.reply.exact = calls_only || conversation.structure;
+    written.reply.whole = !read.delivery.stream;
     session::Request& request = read.request;
     request.prompt = model.writer->tokens(written, 0, most_prompt_tokens(model));
     check_prompt_tokens(request.prompt.size(), model);
     read.chat.syntax = written.reply;
     read.chat.one_call = conversation.one_call;
     // What separates reasoning, content and calls may be control tokens.
-    request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone;
+    request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone ||
+                           !written.reply.content_marks.empty();
     request.show_end = false;
     const std::optional<AskedStructure>& structure = conversation.structure;
     const AskedCalls& calls = conversation.calls;
     // Of an answer that is calls alone a structure says nothing.
-    if (!calls.tools.empty() && (!structure || !calls.count.any))
-        return hold_to_calls(request, calls, nullptr, written.reply, model);
+    if (calls_only) return hold_to_calls(request, calls, nullptr, written.reply, model);
     if (!structure) return;
     if (written.reply.content_begun)
         throw ApiError(400, fmt::format("{}: the message to be continued is not held to it", structure->field),

@@ -61,6 +61,12 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
         served->writer_fault = worded(error);
         say(fmt::format("/v1/chat/completions is not offered: {}", served->writer_fault));
     }
+    if (served->writer && served->writer->has_unread_calls()) {
+        say(
+            fmt::format("{} describes tools, but calls in its model's answers are not read: they stay content (no "
+                        "format in docs/chat-formats.md matches); choose another template with --chat-template",
+                        served->writer->title()));
+    }
     served->sampling =
         sampling_parameters(options.model, model.bundled, *served->tokenizer, model.file.metadata(), say);
     served->random_seed = !options.model.seed_given;

@@ -31,12 +31,29 @@ std::string text_until(std::string_view marker, std::vector<std::string> never, 
 std::string channels(const Body& body, const text::ReplySyntax& syntax, const text::Tokenizer& tokenizer) {
     if (syntax.begins_in_reasoning || syntax.content_begun)
         fail(TSR_UNSUPPORTED, "a message that has been begun cannot be held to a grammar");
-    return fmt::format("start: ({} thoughts)? {} body\n{}", lark_markers("<|channel|>analysis<|message|>", tokenizer),
-                       body.has_header ? std::string() : lark_markers("<|channel|>final<|message|>", tokenizer),
-                       text_until("<|end|><|start|>assistant", call_markers(syntax), tokenizer));
+    const MessageMarks marks = message_marks(syntax.framing);
+    return fmt::format("start: ({} thoughts)? {} body\n{}", lark_markers(marks.reasoning, tokenizer),
+                       body.has_header ? std::string() : content_header(syntax, tokenizer),
+                       text_until(marks.next, call_markers(syntax), tokenizer));
 }
 
 }  // namespace
+
+MessageMarks message_marks(text::ReplyFraming framing) {
+    if (framing == text::ReplyFraming::kRecipients)
+        return {" to=self<|message|>", " to=user<|message|>", " to=user<|message|>", "<|eom|><|start|>assistant"};
+    return {"<|channel|>analysis<|message|>", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
+            "<|end|><|start|>assistant"};
+}
+
+std::string content_header(const text::ReplySyntax& reply, const text::Tokenizer& tokenizer) {
+    if (reply.framing != text::ReplyFraming::kMarkers)
+        return lark_markers(message_marks(reply.framing).content, tokenizer);
+    std::string either;
+    for (const std::string& mark : {reply.content_begin, reply.content_open})
+        if (!mark.empty()) either += fmt::format("{}({})", either.empty() ? "" : " | ", lark_markers(mark, tokenizer));
+    return either.empty() ? "" : fmt::format("({})?", either);
+}
 
 Body schema_body(const boost::json::value& schema) {
     return {fmt::format("body: %json {}\n", schema_rule(schema))};
@@ -73,14 +90,15 @@ GrammarText answer_grammar(const Body& body) {
 
 GrammarText answer_grammar(const Body& body, const text::ReplySyntax& syntax, const text::Tokenizer& tokenizer) {
     std::string begin;
-    if (syntax.framing == text::ReplyFraming::kChannels) {
+    const std::string header = body.has_header ? std::string() : content_header(syntax, tokenizer);
+    if (syntax.framing != text::ReplyFraming::kMarkers) {
         begin = channels(body, syntax, tokenizer);
     } else if (!syntax.reasoning) {
-        begin = "start: body\n";
+        begin = fmt::format("start: {} body\n", header);
     } else {
-        begin = syntax.begins_in_reasoning ? std::string("start: thoughts BLANK? body\n")
-                                           : fmt::format("start: (BLANK? {} thoughts BLANK?)? body\n",
-                                                         lark_markers(syntax.reasoning_begin, tokenizer));
+        begin = syntax.begins_in_reasoning ? fmt::format("start: thoughts BLANK? {} body\n", header)
+                                           : fmt::format("start: (BLANK? {} thoughts BLANK?)? {} body\n",
+                                                         lark_markers(syntax.reasoning_begin, tokenizer), header);
         const auto reader = text::make_tool_reader(syntax);
         const auto never = reader && reader->in_reasoning() ? call_markers(syntax) : std::vector<std::string>();
         begin += text_until(syntax.reasoning_end, never, tokenizer) + "BLANK: /[\\n]{1,4}/\n";

@@ -16,7 +16,7 @@ namespace tessera::structure {
 // Rules of a Lark grammar, of which `body` is what an answer is.
 struct Body {
     std::string rules;
-    bool has_header = false;  // ReplyFraming::kChannels: it begins with its message's header
+    bool has_header = false;  // it begins with what the syntax writes before content, or needs none
 };
 
 // All throw Error(TSR_INVALID_ARGUMENT) with what cannot be held to.
@@ -29,6 +29,16 @@ Body regex_body(std::string_view pattern);
 Body choice_body(std::span<const std::string> choices);
 // A grammar as llama.cpp writes it, see gbnf.hpp.
 Body gbnf_body(std::string_view grammar, const text::Tokenizer& tokenizer);
+
+// Marks of messages (ReplyFraming): before reasoning, content, and content that calls follow, and what stands between
+// two messages.
+struct MessageMarks {
+    std::string_view reasoning, content, words_before_call, next;
+};
+MessageMarks message_marks(text::ReplyFraming framing);
+
+// What stands before content, as an expression; empty: nothing.
+std::string content_header(const text::ReplySyntax& reply, const text::Tokenizer& tokenizer);
 
 // What free text within such an answer must not have, as it would be read as the beginning of a call; none: it has no
 // calls.

@@ -35,6 +35,10 @@ struct CallFormat {
     bool one_alone = false;  // the format has no several
     ArgumentsSyntax arguments = ArgumentsSyntax::kJson;
     const TagFormat* tags = nullptr;  // of kTags
+    // Not empty: the name is written twice, with this between.
+    std::string_view name_again = {};
+    // Marks that may stand before the section, each or none.
+    std::string_view maybe_before = {}, maybe_before_2 = {};
 };
 
 // Null: the syntax has no calls.

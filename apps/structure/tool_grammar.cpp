@@ -55,11 +55,13 @@ std::string call_rules(const CallFormat& format, const CallableTool& tool, size_
             return fmt::format("call{}: {} %json {} {}{}\n", number, begin, schema_rule(parameters), close, end);
         }
         check_name(tool.name);
+        const std::string name =
+            format.name_again.empty() ? tool.name : tool.name + std::string(format.name_again) + tool.name;
         const CallArguments arguments =
             call_arguments(format, tool, parameters, fmt::format("c{}", number), reply, tokenizer);
         return fmt::format("call{}: {} {} {}\n{}", number,
-                           optional_breaks(tool.name + std::string(format.after_name), tokenizer), arguments.expression,
-                           end, arguments.rules);
+                           optional_breaks(name + std::string(format.after_name), tokenizer), arguments.expression, end,
+                           arguments.rules);
     } catch (const Error& error) {
         throw prefixed(fmt::format("the tool '{}'", tool.name), error);
     }
@@ -72,11 +74,11 @@ std::string any_body(const CallFormat& format, const text::ReplySyntax& reply, c
     // Text in which nothing begins that the reader would take for a call.
     const std::vector<std::string> never = call_markers(reply);
     const std::string free = lark_without(never);
-    if (format.syntax == text::ToolSyntax::kChannels) {
-        return fmt::format("body: {} FREE | ({} FREE {})? {}\nFREE: {}\n",
-                           lark_markers("<|channel|>final<|message|>", tokenizer),
-                           lark_markers("<|channel|>commentary<|message|>", tokenizer),
-                           lark_markers("<|end|><|start|>assistant", tokenizer), whole, free);
+    if (reply.framing != text::ReplyFraming::kMarkers) {
+        const MessageMarks marks = message_marks(reply.framing);
+        return fmt::format("body: {} FREE | ({} FREE {})? {}\nFREE: {}\n", lark_markers(marks.content, tokenizer),
+                           lark_markers(marks.words_before_call, tokenizer), lark_markers(marks.next, tokenizer), whole,
+                           free);
     }
     const auto marker = std::ranges::find_if(never, [&](const std::string& one) { return opening.starts_with(one); });
     if (marker == never.end()) {
@@ -93,19 +95,19 @@ std::string any_body(const CallFormat& format, const text::ReplySyntax& reply, c
 }
 
 // The same, where an answer without calls is `otherwise`, whose rules have other names but for the first.
-std::string either_body(const CallFormat& format, const Body& otherwise, const std::string& opening,
+std::string either_body(const text::ReplySyntax& reply, const Body& otherwise, const std::string& opening,
                         const std::string& calls, const text::Tokenizer& tokenizer) {
     constexpr std::string_view kFirst = "body";
-    const bool headed = format.syntax == text::ToolSyntax::kChannels && !otherwise.has_header;
     return fmt::format("body: {} other | {} {}\nother{}",
-                       headed ? lark_markers("<|channel|>final<|message|>", tokenizer) : std::string(),
+                       otherwise.has_header ? std::string() : content_header(reply, tokenizer),
                        lark_markers(opening, tokenizer), calls, otherwise.rules.substr(kFirst.size()));
 }
 
 }  // namespace
 
 std::vector<std::string> call_markers(const text::ReplySyntax& reply) {
-    if (reply.tools == text::ToolSyntax::kChannels) return {"<|end|>", "<|return|>", "<|call|>", "<|start|>"};
+    if (reply.framing == text::ReplyFraming::kChannels) return {"<|end|>", "<|return|>", "<|call|>", "<|start|>"};
+    if (reply.framing == text::ReplyFraming::kRecipients) return {"<|eom|>", "<|eot|>", "<|start|>"};
     std::vector<std::string> found;
     const auto reader = text::make_tool_reader(reply);
     if (!reader) return found;
@@ -128,11 +130,14 @@ Body calls_body(const text::ReplySyntax& reply, std::span<const CallableTool> to
         calls += fmt::format(" ({} {} one)*", optional_breaks(format->between, tokenizer),
                              lark_markers(format->call, tokenizer));
     calls += " " + lark_markers(format->section_end, tokenizer);
-    Body body{.rules = "", .has_header = reply.tools == text::ToolSyntax::kChannels};
+    Body body{.rules = "", .has_header = true};
+    std::string before;
+    for (const std::string_view mark : {format->maybe_before, format->maybe_before_2})
+        if (!mark.empty()) before += fmt::format("({})? ", lark_markers(mark, tokenizer));
     if (!count.any)
-        body.rules = fmt::format("body: {} {}\n", lark_markers(opening, tokenizer), calls);
+        body.rules = fmt::format("body: {}{} {}\n", before, lark_markers(opening, tokenizer), calls);
     else if (otherwise)
-        body.rules = either_body(*format, *otherwise, opening, calls, tokenizer);
+        body.rules = either_body(reply, *otherwise, opening, calls, tokenizer);
     else
         body.rules = any_body(*format, reply, opening, calls, tokenizer);
     std::string names;

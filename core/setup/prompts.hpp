@@ -50,6 +50,9 @@ class ChatWriter {
     std::string title() const { return template_.title(); }
     bool can_think() const noexcept { return template_.can_think(); }
     bool has_efforts() const noexcept { return template_.has_efforts(); }
+    // As ChatTemplate has them.
+    text::ToolSyntax tool_syntax() const noexcept { return template_.tool_syntax(); }
+    bool has_unread_calls() const noexcept { return template_.has_unread_calls(); }
     bool reads(std::string_view variable) const noexcept { return template_.reads(variable); }
     // What write() uses unless it is given others.
     const text::ChatOptions& options() const noexcept { return options_; }

@@ -2,8 +2,27 @@
 
 namespace tessera::text {
 
+size_t JsonEnd::read(std::string_view text) {
+    for (size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (quoted_) {
+            if (c == '"' && !escaped_) quoted_ = false;
+            escaped_ = c == '\\' && !escaped_;
+        } else if (c == '"') {
+            quoted_ = true;
+        } else if (c == '{' || c == '[') {
+            ++depth_;
+        } else if ((c == '}' || c == ']') && depth_ > 0 && --depth_ == 0) {
+            closed_ = true;
+            return i + 1;
+        }
+    }
+    return text.size();
+}
+
 void JsonObjectBody::begin() {
-    call_ = JsonCall(strict_);
+    // Of a call without its mark nothing but a call may be read.
+    call_ = JsonCall(strict_ || names_, names_);
     told_ = false;
 }
 
@@ -36,13 +55,44 @@ void JsonListBody::begin() {
     object_open_ = any_ = false;
 }
 
+// Another object may follow without a mark of its own.
+JsonListBody::Progress JsonListBody::after_one(std::string_view text, bool over) {
+    constexpr size_t kMostSpaces = 64;
+    size_t spaces = json_spaces(text);
+    if (spaces < text.size() && (text[spaces] == ',' || text[spaces] == ';'))
+        spaces += 1 + json_spaces(text.substr(spaces + 1));
+    if (spaces < text.size() && spaces <= kMostSpaces && text[spaces] == '{') {
+        state_ = State::kOne;
+        object_.begin();
+        return {Result::kGoOn, spaces};
+    }
+    const bool may_follow = spaces == text.size() && spaces <= kMostSpaces && !over;
+    return {may_follow ? Result::kWait : Result::kEnd};
+}
+
+EitherBody::Progress EitherBody::read(std::string_view text, bool over, CallSink& sink) {
+    if (!chosen_) {
+        if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
+        if (text.empty()) return {Result::kWait};
+        chosen_ = text.front() == '<' ? tags_.get() : &json_;
+        chosen_->begin();
+    }
+    return chosen_->read(text, over, sink);
+}
+
 void JsonListBody::begin_in_list() {
     begin();
     state_ = State::kItem;
 }
 
 JsonListBody::Progress JsonListBody::read(std::string_view text, bool over, CallSink& sink) {
-    if (state_ == State::kOne) return object_.read(text, over, sink);
+    if (state_ == State::kOne) {
+        const Progress progress = object_.read(text, over, sink);
+        if (progress.result != Result::kEnd || (over && progress.bytes == text.size())) return progress;
+        state_ = State::kAfterOne;
+        return {Result::kCertain, progress.bytes};
+    }
+    if (state_ == State::kAfterOne) return after_one(text, over);
     if (state_ == State::kItem && object_open_) {
         const Progress progress = object_.read(text, over, sink);
         if (progress.result != Result::kEnd) return progress;
@@ -78,6 +128,7 @@ JsonListBody::Progress JsonListBody::read(std::string_view text, bool over, Call
             // A model may forget the bracket.
             return {Result::kEnd};
         case State::kOne:
+        case State::kAfterOne:
             break;
     }
     return {Result::kLeave};

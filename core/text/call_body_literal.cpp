@@ -57,7 +57,7 @@ class GemmaBody final : public CallBody {
             name_ += text.substr(0, length);
             return {Result::kGoOn, length};
         }
-        if (name_.empty() || text.front() != '{') return {Result::kLeave};
+        if (name_.empty() || text.front() != '{' || !may_call(name_)) return {Result::kLeave};
         sink.begin_call(name_);
         arguments_.begin();
         state_ = State::kArguments;
@@ -80,6 +80,10 @@ class PythonBody final : public CallBody {
         state_ = State::kOpen;
         name_.clear();
         any_ = false;
+    }
+    void restrict_to(const ToolNames* names) override {
+        names_ = names;
+        list_.restrict_to(names);
     }
 
     Progress read(std::string_view text, bool over, CallSink& sink) override {
@@ -111,7 +115,7 @@ class PythonBody final : public CallBody {
             name_ += text.substr(0, length);
             return {Result::kGoOn, length};
         }
-        if (name_.empty() || c != '(') return {Result::kLeave};
+        if (name_.empty() || c != '(' || !may_call(name_)) return {Result::kLeave};
         sink.begin_call(name_);
         name_.clear();
         any_ = true;

@@ -7,9 +7,10 @@
 namespace tessera::text {
 namespace {
 
+constexpr std::string_view kSolarName = "<|tool_call:name|>", kSolarArguments = "<|tool_call:args|>";
 constexpr std::string_view kMistralArguments = "[ARGS]", kMistralId = "[CALL_ID]";
 
-enum class Naming : uint8_t { kKimi, kFunctionary, kMistral };
+enum class Naming : uint8_t { kKimi, kFunctionary, kMistral, kSolar };
 
 // functions.NAME:0
 std::string_view kimi_name(std::string_view name) {
@@ -28,8 +29,13 @@ class NamedBody final : public CallBody {
     void begin() override {
         state_ = State::kName;
         name_.clear();
-        depth_ = 0;
-        quoted_ = escaped_ = false;
+        value_.begin();
+        text_.begin();
+        is_text_ = false;
+    }
+    void restrict_to(const ToolNames* names) override {
+        names_ = names;
+        list_.restrict_to(names);
     }
 
     Progress read(std::string_view text, bool over, CallSink& sink) override {
@@ -59,6 +65,14 @@ class NamedBody final : public CallBody {
             return {Result::kGoOn, length};
         }
         if (text.empty()) return {Result::kWait};
+        if (naming_ == Naming::kSolar) {
+            const Match id = match(text, kSolarName, over);
+            if (id == Match::kYes) {
+                name_.clear();
+                return {Result::kGoOn, kSolarName.size()};
+            }
+            if (id == Match::kMaybe && match(text, separator_, over) != Match::kYes) return {Result::kWait};
+        }
         const Match separator = match(text, separator_, over);
         if (separator == Match::kYes) return go(State::kBefore, separator_.size());
         if (naming_ == Naming::kMistral) {
@@ -97,40 +111,57 @@ class NamedBody final : public CallBody {
         if (naming_ == Naming::kKimi) name = kimi_name(name);
         if (name.empty() || name.find_first_of(" \n\r\t") != name.npos) return {Result::kLeave};
         const Match end = end_.empty() ? Match::kNo : match(text, end_, over);
-        if (end == Match::kMaybe) return {Result::kWait};
-        if (end == Match::kNo && text.front() != '{' && text.front() != '[') return {Result::kLeave};
+        const Match nothing = match(text, "null", over);
+        is_text_ = match(text, "\"{", over) == Match::kYes;
+        if (end == Match::kMaybe || nothing == Match::kMaybe ||
+            (!is_text_ && match(text, "\"{", over) == Match::kMaybe))
+            return {Result::kWait};
+        const bool begins = text.front() == '{' || text.front() == '[' || is_text_ || nothing == Match::kYes;
+        if ((end == Match::kNo && !begins) || !may_call(name)) return {Result::kLeave};
         sink.begin_call(name);
         if (end == Match::kYes) {
             sink.arguments("{}");
             return {Result::kEnd};
         }
+        if (nothing == Match::kYes) {
+            sink.arguments("{}");
+            return {Result::kEnd, 4};
+        }
         state_ = State::kArguments;
-        return {Result::kCertain};
+        if (!is_text_) return {Result::kCertain};
+        sink.arguments("\"");
+        text_.open();
+        return {Result::kCertain, 1};
     }
 
     Progress arguments(std::string_view text, bool over, CallSink& sink) {
-        for (size_t i = 0; i < text.size(); ++i) {
-            const char c = text[i];
-            if (quoted_) {
-                if (c == '"' && !escaped_) quoted_ = false;
-                escaped_ = c == '\\' && !escaped_;
-                continue;
+        if (is_text_) {
+            const size_t bytes = text_.skip(text);
+            sink.arguments(text.substr(0, bytes));
+            if (!text_.quoted()) return {Result::kEnd, bytes};
+            return {over ? Result::kEnd : bytes == 0 ? Result::kWait : Result::kCertain, bytes};
+        }
+        // Brackets may not be closed: outside of strings the end mark ends them.
+        size_t at = 0;
+        while (at < text.size()) {
+            const size_t stop = end_.empty() ? text.npos : text.find(end_.front(), at);
+            const size_t bytes = value_.read(text.substr(at, stop == text.npos ? stop : stop - at));
+            at += bytes;
+            if (value_.closed()) {
+                sink.arguments(text.substr(0, at));
+                return {Result::kEnd, at};
             }
-            if (!end_.empty() && c == end_.front()) {
-                // Brackets that were not closed.
-                const Match end = match(text.substr(i), end_, over);
+            if (at < stop || at >= text.size()) break;
+            if (!value_.in_string()) {
+                const Match end = match(text.substr(at), end_, over);
                 if (end != Match::kNo) {
-                    sink.arguments(text.substr(0, i));
-                    if (end == Match::kYes) return {Result::kEnd, i};
-                    return {i > 0 ? Result::kCertain : Result::kWait, i};
+                    sink.arguments(text.substr(0, at));
+                    if (end == Match::kYes) return {Result::kEnd, at};
+                    return {at > 0 ? Result::kCertain : Result::kWait, at};
                 }
             }
-            quoted_ = c == '"';
-            if (c == '{' || c == '[') ++depth_;
-            if ((c == '}' || c == ']') && --depth_ == 0) {
-                sink.arguments(text.substr(0, i + 1));
-                return {Result::kEnd, i + 1};
-            }
+            value_.read(text.substr(at, 1));
+            ++at;
         }
         sink.arguments(text);
         return {over ? Result::kEnd : text.empty() ? Result::kWait : Result::kCertain, text.size()};
@@ -146,8 +177,96 @@ class NamedBody final : public CallBody {
     JsonListBody list_;
     State state_ = State::kName;
     std::string name_;
-    size_t depth_ = 0;
-    bool quoted_ = false, escaped_ = false;
+    JsonEnd value_;
+    JsonQuotes text_;       // of arguments that are a string
+    bool is_text_ = false;  // whether they are one
+};
+
+// [{NAME: OBJECT}, ...], or one such object. Members but the first of an object are calls, too.
+class KeyedBody final : public CallBody {
+  public:
+    void begin() override {
+        state_ = State::kOpen;
+        any_ = in_list_ = false;
+    }
+
+    Progress read(std::string_view text, bool over, CallSink& sink) override {
+        if (state_ == State::kArguments) {
+            const size_t bytes = value_.read(text);
+            sink.arguments(text.substr(0, bytes));
+            if (value_.closed()) return go(State::kAfterMember, bytes, Result::kCertain);
+            return {over ? Result::kEnd : bytes == 0 ? Result::kWait : Result::kCertain, bytes};
+        }
+        if (state_ == State::kName) return name(text);
+        if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
+        if (text.empty()) return {over && any_ ? Result::kEnd : Result::kWait};
+        const char c = text.front();
+        switch (state_) {
+            case State::kOpen:
+                if (c == '[' && !in_list_) {
+                    in_list_ = true;
+                    return {Result::kGoOn, 1};
+                }
+                if (c == ']' && in_list_ && any_) return {Result::kEnd, 1};
+                return c == '{' ? go(State::kMember, 1) : Progress{Result::kLeave};
+            case State::kMember:
+                if (c != '"') return {Result::kLeave};
+                quotes_.begin();
+                quotes_.open();
+                name_.clear();
+                return go(State::kName, 1);
+            case State::kColon:
+                return c == ':' ? go(State::kValue, 1) : Progress{Result::kLeave};
+            case State::kValue: {
+                const Match nothing = match(text, "null", over);
+                if (nothing == Match::kMaybe) return {Result::kWait};
+                if ((c != '{' && nothing == Match::kNo) || !may_call(name_)) return {Result::kLeave};
+                sink.begin_call(name_);
+                any_ = true;
+                if (nothing == Match::kYes) {
+                    sink.arguments("{}");
+                    return go(State::kAfterMember, 4, Result::kCertain);
+                }
+                value_.begin();
+                return go(State::kArguments, 0, Result::kCertain);
+            }
+            case State::kAfterMember:
+                if (c == ',') return go(State::kMember, 1);
+                // A model may forget a bracket.
+                return c == '}' ? go(State::kAfterObject, 1) : go(State::kAfterObject, 0);
+            case State::kAfterObject:
+                if (c == ',') return go(State::kOpen, 1);
+                return {Result::kEnd, static_cast<size_t>(c == ']' && in_list_ ? 1 : 0)};
+            case State::kName:
+            case State::kArguments:
+                break;
+        }
+        return {Result::kLeave};
+    }
+
+  private:
+    enum class State : uint8_t { kOpen, kMember, kName, kColon, kValue, kArguments, kAfterMember, kAfterObject };
+
+    Progress go(State state, size_t bytes, Result result = Result::kGoOn) {
+        state_ = state;
+        return {result, bytes};
+    }
+    Progress name(std::string_view text) {
+        const size_t bytes = quotes_.skip(text);
+        name_ += text.substr(0, bytes);
+        if (quotes_.quoted()) return {bytes == 0 ? Result::kWait : Result::kGoOn, bytes};
+        name_.pop_back();
+        const auto name = json_characters(name_);
+        if (!name || name->empty()) return {Result::kLeave};
+        name_ = *name;
+        return go(State::kColon, bytes);
+    }
+
+    State state_ = State::kOpen;
+    JsonQuotes quotes_;  // of the name
+    JsonEnd value_;
+    std::string name_;
+    bool any_ = false, in_list_ = false;
 };
 
 }  // namespace
@@ -157,6 +276,12 @@ std::unique_ptr<CallBody> make_kimi_body(std::string_view end) {
 }
 std::unique_ptr<CallBody> make_functionary_body(std::string_view end) {
     return std::make_unique<NamedBody>(Naming::kFunctionary, ">", end);
+}
+std::unique_ptr<CallBody> make_solar_body(std::string_view end) {
+    return std::make_unique<NamedBody>(Naming::kSolar, kSolarArguments, end);
+}
+std::unique_ptr<CallBody> make_keyed_body() {
+    return std::make_unique<KeyedBody>();
 }
 std::unique_ptr<CallBody> make_mistral_body() {
     return std::make_unique<NamedBody>(Naming::kMistral, kMistralArguments, "");

@@ -15,8 +15,13 @@ struct Tags {
     std::string_view parameter, key_end;
     std::string_view value, value_end;  // empty: the value follows the end of the key
     std::string_view function_end;      // empty: that of the call
-    std::string_view break_value_end;   // not empty: a value has a line break of its own at both ends
-    std::string_view json_key_end;      // not empty: it ends the key of JSON, and key_end that of a text
+    // Not empty: a value has a line break of its own at both ends.
+    std::string_view break_value_end, break_function_end;
+    std::string_view json_key_end;  // not empty: it ends the key of JSON, and key_end that of a text
+    // Not empty: other attributes may follow a name or a key up to this; one of them may say the type of a value.
+    std::string_view attributes_end;
+    std::string_view whole, whole_end;  // not empty: all arguments as JSON stand between these
+    std::string_view cdata, cdata_end;  // not empty: a text stands between these where it begins with the first
 };
 constexpr Tags kGlm = {
     .parameter = "<arg_key>", .key_end = "</arg_key>", .value = "<arg_value>", .value_end = "</arg_value>"};
@@ -26,7 +31,8 @@ constexpr Tags kFunctionTags = {.function = "<function=",
                                 .key_end = ">",
                                 .value_end = "</parameter>",
                                 .function_end = "</function>",
-                                .break_value_end = "\n</parameter>"};
+                                .break_value_end = "\n</parameter>",
+                                .break_function_end = "\n</function>"};
 constexpr Tags kInvokeTags = {.function = "<invoke name=\"",
                               .name_end = "\">",
                               .parameter = "<parameter name=\"",
@@ -40,6 +46,53 @@ constexpr Tags kDsmlTags = {.function = "<" TSR_DSML "invoke name=\"",
                             .value_end = "</" TSR_DSML "parameter>",
                             .function_end = "</" TSR_DSML "invoke>",
                             .json_key_end = "\" string=\"false\">"};
+
+constexpr Tags kHunyuan = {.name_end = "<tool_sep>",
+                           .parameter = "<arg_key>",
+                           .key_end = "</arg_key>",
+                           .value = "<arg_value>",
+                           .value_end = "</arg_value>"};
+constexpr Tags kHunyuanOpen = {.name_end = "<tool_sep:opensource>",
+                               .parameter = "<arg_key:opensource>",
+                               .key_end = "</arg_key:opensource>",
+                               .value = "<arg_value:opensource>",
+                               .value_end = "</arg_value:opensource>"};
+constexpr Tags kAtemTags = {.function = "<atem:invoke name=\"",
+                            .name_end = "\">",
+                            .parameter = "<atem:parameter name=\"",
+                            .key_end = "\">",
+                            .value_end = "</atem:parameter>",
+                            .function_end = "</atem:invoke>"};
+constexpr Tags kParamTags = {.function = "<function name=\"",
+                             .name_end = "\">",
+                             .parameter = "<param name=\"",
+                             .key_end = "\">",
+                             .value_end = "</param>",
+                             .function_end = "</function>",
+                             .cdata = "<![CDATA[",
+                             .cdata_end = "]]></param>"};
+constexpr Tags kKimiK3 = {.function = "<|open|>call tool=\"",
+                          .name_end = "\"",
+                          .parameter = "<|open|>argument key=\"",
+                          .key_end = "\"",
+                          .value_end = "<|close|>argument<|sep|>",
+                          .function_end = "<|close|>call<|sep|>",
+                          .attributes_end = "<|sep|>",
+                          .whole = "<|open|>json",
+                          .whole_end = "<|close|>json<|sep|>"};
+
+// An attribute's value: Kimi-K3 writes &amp; and &quot;.
+std::string unescaped(std::string_view text) {
+    std::string made;
+    while (!text.empty()) {
+        constexpr std::array<std::pair<std::string_view, char>, 2> known = {{{"&amp;", '&'}, {"&quot;", '"'}}};
+        const auto* const found =
+            std::ranges::find_if(known, [&](const auto& one) { return text.starts_with(one.first); });
+        made += found == known.end() ? text.front() : found->second;
+        text.remove_prefix(found == known.end() ? 1 : found->first.size());
+    }
+    return made;
+}
 
 // Whether a value may be JSON or one of Python's that is no text, as far as it is there. `seen`: bytes of it for which
 // that was so. `spaces`: those at its beginning, as far as they are known.
@@ -61,7 +114,9 @@ bool may_be_value(std::string_view raw, size_t seen, size_t& spaces) {
 class TagsBody final : public CallBody {
   public:
     TagsBody(const Tags& tags, std::string_view end, std::shared_ptr<const TextParameters> texts)
-        : tags_(tags), end_(end), texts_(std::move(texts)) {}
+        : tags_(tags), end_(end), texts_(std::move(texts)) {
+        list_value_ends();
+    }
 
     void begin() override {
         state_ = tags_.function.empty() ? State::kName : State::kFunction;
@@ -75,6 +130,14 @@ class TagsBody final : public CallBody {
                 return function(text, over);
             case State::kName:
                 return name(text, over, sink);
+            case State::kNameAttributes:
+                return name_attributes(text, over, sink);
+            case State::kKeyAttributes:
+                return key_attributes(text, over);
+            case State::kWholeAttributes:
+                return whole_attributes(text, over);
+            case State::kWhole:
+                return whole(text, over, sink);
             case State::kParameters:
                 return parameters(text, over, sink);
             case State::kKey:
@@ -92,7 +155,20 @@ class TagsBody final : public CallBody {
     }
 
   private:
-    enum class State : uint8_t { kFunction, kName, kParameters, kKey, kValueMark, kBreak, kValue, kArriving };
+    enum class State : uint8_t {
+        kFunction,
+        kName,
+        kNameAttributes,
+        kParameters,
+        kKey,
+        kKeyAttributes,
+        kValueMark,
+        kBreak,
+        kValue,
+        kArriving,
+        kWholeAttributes,
+        kWhole
+    };
     // What is known of a value before its end.
     enum class ValueKind : uint8_t { kAny, kText, kJson };
 
@@ -130,32 +206,83 @@ class TagsBody final : public CallBody {
         if (const size_t length = word(text); length > 0) return {Result::kGoOn, length};
         if (text.empty()) return {Result::kWait};
         size_t bytes = tags_.name_end.size();
-        if (tags_.function.empty()) {
+        const Match name_end = match_mark(text, tags_.name_end, over);
+        if (tags_.function.empty() && name_end != Match::kYes) {
             if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
             const Match parameter = match(text, tags_.parameter, over), end = match(text, end_, over);
-            if (any_maybe({parameter, end})) return {Result::kWait};
+            if (any_maybe({parameter, end, name_end})) return {Result::kWait};
             if (parameter == Match::kNo && end == Match::kNo) return {Result::kLeave};
+            bytes = 0;
         } else {
-            const Match end = match(text, tags_.name_end, over);
-            if (end == Match::kMaybe) return {Result::kWait};
-            if (end == Match::kNo) return {Result::kLeave};
+            if (name_end == Match::kMaybe) return {Result::kWait};
+            if (name_end == Match::kNo) return {Result::kLeave};
         }
-        name_ = without_space(word_);
-        if (name_.empty() || name_.find_first_of(" \r\t") != name_.npos) return {Result::kLeave};
+        if (!tags_.attributes_end.empty()) return go(State::kNameAttributes, bytes);
+        return begin_call(bytes, sink);
+    }
+    Progress begin_call(size_t bytes, CallSink& sink) {
+        name_ = tags_.attributes_end.empty() ? std::string(without_space(word_)) : unescaped(without_space(word_));
+        if (name_.empty() || name_.find_first_of(" \r\t") != name_.npos || !may_call(name_)) return {Result::kLeave};
         sink.begin_call(name_);
         any_ = true;
         values_ = 0;
         return go(State::kParameters, bytes, Result::kCertain);
     }
 
-    void close(CallSink& sink) { sink.arguments(values_ == 0 ? "{}" : "}"); }
+    // Bytes of attributes with what ends them; nothing: `maybe` says whether more may come.
+    size_t attributes(std::string_view text, bool over, bool& maybe) const {
+        constexpr size_t kLongest = 256;
+        const std::array<std::string_view, 1> end = {tags_.attributes_end};
+        const MarkerPlace place = find_marker(text.substr(0, kLongest), end, over);
+        maybe = !place.found && !over && text.size() < kLongest;
+        return place.found ? place.before + tags_.attributes_end.size() : 0;
+    }
+    Progress name_attributes(std::string_view text, bool over, CallSink& sink) {
+        bool maybe = false;
+        const size_t bytes = attributes(text, over, maybe);
+        if (bytes == 0) return {maybe ? Result::kWait : Result::kLeave};
+        return begin_call(bytes, sink);
+    }
+    Progress key_attributes(std::string_view text, bool over) {
+        bool maybe = false;
+        const size_t bytes = attributes(text, over, maybe);
+        if (bytes == 0) return {maybe ? Result::kWait : Result::kLeave};
+        const std::string_view written = text.substr(0, bytes);
+        if (written.find("type=\"string\"") != written.npos) {
+            kind_ = ValueKind::kText;
+        } else if (written.find("type=\"") != written.npos) {
+            kind_ = ValueKind::kAny;
+        }
+        return go(State::kValueMark, bytes);
+    }
+    Progress whole_attributes(std::string_view text, bool over) {
+        bool maybe = false;
+        const size_t bytes = attributes(text, over, maybe);
+        if (bytes == 0) return {maybe ? Result::kWait : Result::kLeave};
+        return go(State::kWhole, bytes);
+    }
+    Progress whole(std::string_view text, bool over, CallSink& sink) {
+        const std::array<std::string_view, 1> end = {tags_.whole_end};
+        const MarkerPlace place = find_marker(text, end, over);
+        sink.arguments(text.substr(0, place.before));
+        if (!place.found)
+            return {over ? Result::kEnd : place.before > 0 ? Result::kCertain : Result::kWait, place.before};
+        values_ = kWholeValues;
+        return go(State::kParameters, place.before + tags_.whole_end.size(), Result::kCertain);
+    }
+
+    void close(CallSink& sink) {
+        if (values_ != kWholeValues) sink.arguments(values_ == 0 ? "{}" : "}");
+    }
 
     Progress parameters(std::string_view text, bool over, CallSink& sink) {
         if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
         if (text.empty() && !over) return {Result::kWait};
         const Match parameter = match(text, tags_.parameter, over);
         if (parameter == Match::kYes) return begin_word(State::kKey, tags_.parameter.size());
-        const Match function_end = match_mark(text, tags_.function_end, over), end = match(text, end_, over);
+        const Match whole = values_ == 0 ? match_mark(text, tags_.whole, over) : Match::kNo;
+        if (whole == Match::kYes) return go(State::kWholeAttributes, tags_.whole.size());
+        const Match function_end = match_mark(text, tags_.function_end, over), end = match_mark(text, end_, over);
         // A model may forget the end of a function.
         const Match next = match_mark(text, tags_.function, over);
         if (function_end == Match::kYes) {
@@ -170,23 +297,30 @@ class TagsBody final : public CallBody {
             close(sink);
             return {Result::kEnd};
         }
-        return {any_maybe({parameter, function_end, end, next}) ? Result::kWait : Result::kLeave};
+        return {any_maybe({parameter, function_end, end, next, whole}) ? Result::kWait : Result::kLeave};
     }
 
     Progress key(std::string_view text, bool over) {
         if (const size_t length = word(text); length > 0) return {Result::kGoOn, length};
+        if (word_.empty() && !tags_.value.empty()) {
+            // A model may write what begins a key twice.
+            const Match again = match(text, tags_.parameter, over);
+            if (again == Match::kYes) return {Result::kGoOn, tags_.parameter.size()};
+            if (again == Match::kMaybe) return {Result::kWait};
+        }
         const Match end = match(text, tags_.key_end, over), json_end = match_mark(text, tags_.json_key_end, over);
         if (any_maybe({end, json_end})) return {Result::kWait};
         if (end == Match::kNo && json_end == Match::kNo) return {Result::kLeave};
-        key_ = without_space(word_);
+        key_ = tags_.attributes_end.empty() ? std::string(without_space(word_)) : unescaped(without_space(word_));
         seen_ = spaces_ = 0;
+        in_cdata_ = false;
         if (json_end == Match::kYes) {
             kind_ = ValueKind::kJson;
             return go(State::kValueMark, tags_.json_key_end.size());
         }
         const bool is_text = !tags_.json_key_end.empty() || (texts_ && texts_->contains({name_, key_}));
         kind_ = is_text ? ValueKind::kText : ValueKind::kAny;
-        return go(State::kValueMark, tags_.key_end.size());
+        return go(tags_.attributes_end.empty() ? State::kValueMark : State::kKeyAttributes, tags_.key_end.size());
     }
 
     Progress value_mark(std::string_view text, bool over) {
@@ -194,10 +328,24 @@ class TagsBody final : public CallBody {
         if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
         const Match mark = match(text, tags_.value, over);
         if (mark == Match::kYes) return go(State::kBreak, tags_.value.size());
-        return {mark == Match::kMaybe ? Result::kWait : Result::kLeave};
+        // A model may write the end of a key twice, or forget what begins its value.
+        const Match key_end = match(text, tags_.key_end, over);
+        if (key_end == Match::kYes) return {Result::kGoOn, tags_.key_end.size()};
+        if (mark == Match::kMaybe || key_end == Match::kMaybe) return {Result::kWait};
+        if (text.empty() || text.front() == '<') return {Result::kLeave};
+        return go(State::kBreak, 0);
     }
 
     Progress line_break(std::string_view text, bool over) {
+        if (!tags_.cdata.empty()) {
+            const Match cdata = match(text, tags_.cdata, over);
+            if (cdata == Match::kMaybe) return {Result::kWait};
+            if (cdata == Match::kYes) {
+                in_cdata_ = true;
+                kind_ = ValueKind::kText;
+                return go(State::kValue, tags_.cdata.size());
+            }
+        }
         if (tags_.break_value_end.empty()) return go(State::kValue, 0);
         if (text.empty() && !over) return {Result::kWait};
         return go(State::kValue, text.starts_with('\n') ? 1 : 0);
@@ -210,12 +358,48 @@ class TagsBody final : public CallBody {
         sink.arguments(start + "\": ");
         ++values_;
     }
+    // Ends of a value: its mark, the same after a line break, and the end of the function, likewise, where a model
+    // forgot the mark and the answer ends.
     MarkerPlace find_value_end(std::string_view text, bool over) const {
-        const std::array<std::string_view, 2> ends = {tags_.value_end, tags_.break_value_end};
-        return find_marker(text, std::span(ends).first(tags_.break_value_end.empty() ? 1 : 2), over);
+        if (in_cdata_) {
+            const std::array<std::string_view, 1> end = {tags_.cdata_end};
+            return find_marker(text, end, over);
+        }
+        for (size_t from = 0;;) {
+            MarkerPlace place = find_marker(text.substr(from), value_ends_, over);
+            place.before += from;
+            if (!place.found || place.which < function_ends_) return place;
+            const Match last = ends_answer(text.substr(place.before + value_ends_[place.which].size()), over);
+            if (last == Match::kYes) return place;
+            if (last == Match::kMaybe) return {.before = place.before};
+            from = place.before + 1;
+        }
     }
+    void list_value_ends() {
+        value_ends_ = {tags_.value_end};
+        if (!tags_.break_value_end.empty()) value_ends_.push_back(tags_.break_value_end);
+        function_ends_ = value_ends_.size();
+        const std::string_view last = tags_.function_end.empty() ? end_ : tags_.function_end;
+        if (!last.empty()) value_ends_.push_back(last);
+        if (!tags_.break_function_end.empty()) value_ends_.push_back(tags_.break_function_end);
+    }
+    // Whether nothing but the end of the call follows, as far as it is there. It is short: what is long is a value.
+    Match ends_answer(std::string_view text, bool over) const {
+        constexpr size_t kMost = 64;
+        if (text.size() > kMost) return Match::kNo;
+        text.remove_prefix(json_spaces(text));
+        if (text.starts_with(end_)) {
+            text.remove_prefix(end_.size());
+            text.remove_prefix(json_spaces(text));
+        }
+        if (!text.empty() && !end_.starts_with(text)) return Match::kNo;
+        if (!over) return Match::kMaybe;
+        return text.empty() ? Match::kYes : Match::kNo;
+    }
+    // What is read of it: the end of a function ends more than the value.
     size_t value_end_bytes(size_t which) const {
-        return which == 0 ? tags_.value_end.size() : tags_.break_value_end.size();
+        if (in_cdata_) return tags_.cdata_end.size();
+        return which < function_ends_ ? value_ends_[which].size() : which == function_ends_ ? 0 : 1;
     }
 
     Progress value(std::string_view text, bool over, CallSink& sink) {
@@ -255,15 +439,20 @@ class TagsBody final : public CallBody {
         return go(State::kParameters, place.before + value_end_bytes(place.which), Result::kCertain);
     }
 
+    static constexpr size_t kWholeValues = SIZE_MAX;  // of values_: the arguments were written as JSON
+
     const Tags& tags_;
     const std::string_view end_;
     const std::shared_ptr<const TextParameters> texts_;
+    std::vector<std::string_view> value_ends_;  // from function_ends_: those of the function
+    size_t function_ends_ = 0;
     State state_ = State::kName;
     bool any_ = false;        // a function was passed on
     std::string word_;        // the name or key being read
     std::string name_, key_;  // the last that are complete
     size_t values_ = 0;       // of this function
     ValueKind kind_ = ValueKind::kAny;
+    bool in_cdata_ = false;
     size_t seen_ = 0;    // of a value that may be no text, without its end
     size_t spaces_ = 0;  // at its beginning
 };
@@ -290,6 +479,19 @@ std::unique_ptr<CallBody> make_function_tags_body(std::string_view end, std::sha
 }
 std::unique_ptr<CallBody> make_invoke_tags_body(std::string_view end, std::shared_ptr<const TextParameters> texts) {
     return std::make_unique<TagsBody>(kInvokeTags, end, std::move(texts));
+}
+std::unique_ptr<CallBody> make_hunyuan_body(bool open, std::string_view end,
+                                            std::shared_ptr<const TextParameters> texts) {
+    return std::make_unique<TagsBody>(open ? kHunyuanOpen : kHunyuan, end, std::move(texts));
+}
+std::unique_ptr<CallBody> make_atem_body(std::string_view end, std::shared_ptr<const TextParameters> texts) {
+    return std::make_unique<TagsBody>(kAtemTags, end, std::move(texts));
+}
+std::unique_ptr<CallBody> make_param_tags_body(std::shared_ptr<const TextParameters> texts) {
+    return std::make_unique<TagsBody>(kParamTags, "", std::move(texts));
+}
+std::unique_ptr<CallBody> make_kimi_k3_body(std::string_view end) {
+    return std::make_unique<TagsBody>(kKimiK3, end, nullptr);
 }
 std::unique_ptr<CallBody> make_dsml_body(std::string_view end) {
     return std::make_unique<TagsBody>(kDsmlTags, end, nullptr);

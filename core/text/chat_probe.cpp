@@ -31,6 +31,7 @@ class Prober {
         find_rewritings();
         find_switches();
         find_reasoning();
+        find_developer();
         find_lengths();
         find_late_system();
         traits_.markers += program_.source();
@@ -204,7 +205,7 @@ class Prober {
     ToolSyntax syntax_of_source() const {
         const std::string_view source = program_.source();
         const auto has = [&](std::string_view part) { return source.find(part) != source.npos; };
-        if (has("<|tool_list_start|>")) return ToolSyntax::kLfm2;
+        if (has("<|tool_list_start|>") || has("List of tools: [")) return ToolSyntax::kLfm2;
         if (has("<|tool_call|>")) return ToolSyntax::kGranite;
         if (has("<tool_call>")) return ToolSyntax::kHermes;
         return tool_syntax_of(source, "");
@@ -313,7 +314,59 @@ class Prober {
         traits_.shape.reasoning_end = traits_.reply.reasoning_end = std::move(end);
     }
 
+    // Answers that consist of parts, each between marks that no probe shows.
+    bool find_parts() {
+        const std::string_view source = program_.source();
+        const auto has = [&](std::string_view part) { return source.find(part) != source.npos; };
+        ReplySyntax& reply = traits_.reply;
+        if (has("<|open|>") && has("<|close|>") && has("<|sep|>")) {
+            reply.content_open = "<|open|>response<|sep|>";
+            reply.content_marks = {reply.content_open, "<|close|>response<|sep|>", "<|close|>message<|sep|>",
+                                   "<|end_of_msg|>"};
+            set_part_markers("<|open|>think<|sep|>", "<|close|>think<|sep|>");
+            return true;
+        }
+        if (has("<|begin|>assistant") && has("<|content|>") && has("<|think|>")) {
+            reply.content_begin = "<|content|>";
+            reply.content_open = "<|begin|>assistant<|content|>";
+            reply.content_marks = {reply.content_open, reply.content_begin, "<|end|>"};
+            set_part_markers("<|think|>", "<|end|>");
+            return true;
+        }
+        if (has("<atem:") && has("<|eom|>")) {
+            set_part_markers(" to=self<|message|>", "<|eom|>");
+            reply.framing = ReplyFraming::kRecipients;
+            return true;
+        }
+        if (has("<|START_RESPONSE|>") || has("<|START_TEXT|>")) {
+            reply.content_begin = reply.content_open = "<|START_RESPONSE|>";
+            reply.content_marks = {"<|START_RESPONSE|>", "<|END_RESPONSE|>"};
+            if (has("<|START_TEXT|>")) {
+                reply.content_begin = reply.content_open = "<|START_TEXT|>";
+                reply.content_marks.insert(reply.content_marks.end(), {"<|START_TEXT|>", "<|END_TEXT|>"});
+            }
+            if (!has("<|START_THINKING|>")) return true;
+            set_part_markers("<|START_THINKING|>", "<|END_THINKING|>");
+            return true;
+        }
+        if (has("<|inner_prefix|>")) {
+            set_part_markers("<|inner_prefix|>", "<|inner_suffix|>");
+            return true;
+        }
+        if (try_write({question()}, options()).ends_with(">>>")) reply.content_begin = "all\n";
+        return false;
+    }
+    // Marks that are text in the contents of messages.
+    void set_part_markers(std::string begin, std::string end) {
+        find_reasoning_key();
+        set_markers(std::move(begin), std::move(end));
+        traits_.always_reasons = true;
+        traits_.shape.reasoning_begin.clear();
+        traits_.shape.reasoning_end.clear();
+    }
+
     void find_reasoning() {
+        if (find_parts()) return;
         if (program_.source().find("<|channel|>") != std::string_view::npos &&
             program_.source().find("analysis") != std::string_view::npos) {
             find_reasoning_key();
@@ -344,7 +397,7 @@ class Prober {
 
     // The key under which messages have reasoning, where the template writes it.
     bool find_reasoning_key() {
-        for (const char* key : {"reasoning_content", "reasoning", "thinking", "thought"}) {
+        for (const char* key : {"reasoning_content", "reasoning", "thinking", "thought", "tool_plan"}) {
             ChatShape shape = traits_.shape;
             shape.reasoning_key = key;
             for (const bool calls : {false, true}) {
@@ -364,6 +417,17 @@ class Prober {
             }
         }
         return false;
+    }
+
+    // Whether the program itself knows the role developer.
+    void find_developer() {
+        const std::string_view source = program_.source();
+        if (source.find("'developer'") == source.npos && source.find("\"developer\"") == source.npos) return;
+        ChatShape shape = traits_.shape;
+        shape.writes_developer = true;
+        const Messages messages = {said("developer", kSystem), question()};
+        const std::string text = try_write(shape, messages, options());
+        if (text.find(kSystem) != text.npos && text.find(kQuestion) != text.npos) traits_.shape = shape;
     }
 
     void find_lengths() {
@@ -402,6 +466,18 @@ ToolSyntax tool_syntax_of(std::string_view text, std::string_view name) {
     const std::string_view before = text.substr(0, at);
     const bool json =
         name.empty() ? has("\"name\"") : before.ends_with("\"name\": \"") || before.ends_with("\"name\":\"");
+    constexpr std::array<std::pair<std::string_view, ToolSyntax>, 8> first = {
+        {{"<|tool_call:begin|>", ToolSyntax::kSolar},
+         {"]<]minimax[>[<tool_call>", ToolSyntax::kMiniMaxM3},
+         {"<|open|>call tool=\"", ToolSyntax::kKimiK3},
+         {"<atem:function_calls>", ToolSyntax::kMuse},
+         {"<tool_sep:opensource>", ToolSyntax::kHunyuanOpen},
+         {"<tool_sep>", ToolSyntax::kHunyuan},
+         {"<|tools_prefix|>", ToolSyntax::kApertus},
+         {"<function name=\"", ToolSyntax::kMiniCpm}}};
+    for (const auto& [mark, syntax] : first)
+        if (has(mark)) return syntax;
+    if (before.ends_with(">>>")) return ToolSyntax::kRecipient;
     if (has("\uff5cDSML\uff5ctool_calls>")) return ToolSyntax::kDeepSeekV4;
     if (has("\uff5cDSML\uff5cinvoke name=\"")) return ToolSyntax::kDeepSeekV32;
     if (has("<\uff5ctool\u2581sep\uff5c>"))
@@ -426,6 +502,8 @@ ToolSyntax tool_syntax_of(std::string_view text, std::string_view name) {
     // JSON, told apart by what is around it.
     if (!json) return ToolSyntax::kNone;
     if (has("<tool_calls>[")) return ToolSyntax::kApriel;
+    if (has("<tool_calls>")) return ToolSyntax::kMiniMaxM1;
+    if (has("<|function_call|>")) return ToolSyntax::kGigaChat31;
     if (has("<|tool_call|>")) return ToolSyntax::kGranite;
     if (has("function call<|role_sep|>")) return ToolSyntax::kGigaChat;
     if (has("functools[")) return ToolSyntax::kFireFunction;

@@ -16,11 +16,13 @@ struct ChatTraits {
     bool writes_calls = false;
     bool writes_results = false;
     bool writes_system = false;  // contents of system messages
-    bool late_system = false;    // contents of all of them, also where they stand behind others
-    bool writes_turns = false;   // contents of all questions and answers, answers perhaps without their thoughts
-    bool reasons = false;        // answers may begin with reasoning
-    ReplySyntax reply;           // the markers of reasoning, and how calls are written if it knows any
-    std::string markers;         // ChatTemplate::markers()
+    bool reads_calls() const { return reply.tools != ToolSyntax::kNone; }
+    bool late_system = false;     // contents of all of them, also where they stand behind others
+    bool writes_turns = false;    // contents of all questions and answers, answers perhaps without their thoughts
+    bool reasons = false;         // answers may begin with reasoning
+    bool always_reasons = false;  // also where the switch is off: its marks are no text
+    ReplySyntax reply;            // the markers of reasoning, and how calls are written if it knows any
+    std::string markers;          // ChatTemplate::markers()
 };
 
 // Throws Error as ChatTemplate::of_program() does, if a question alone cannot be written.

@@ -69,7 +69,8 @@ Value content_of(const ChatMessage& message, const ChatShape& shape, const CallW
 
 Value message_of(const ChatMessage& message, const ChatShape& shape, const CallWriter& written_calls) {
     Members members;
-    members.emplace_back("role", Value::text(message.role == "developer" ? "system" : message.role));
+    const bool renamed = message.role == "developer" && !shape.writes_developer;
+    members.emplace_back("role", Value::text(renamed ? "system" : message.role));
     members.emplace_back("content", content_of(message, shape, written_calls));
     if (!message.reasoning.empty()) members.emplace_back(shape.reasoning_key, Value::content(message.reasoning));
     if (!message.tool_calls.empty() && !written_calls.writes(message)) {
@@ -135,10 +136,12 @@ void add_description(std::vector<Value>& messages, std::span<const ChatMessage> 
                         Value::dictionary({{"role", Value::text("system")}, {"content", content(description)}}));
         return;
     }
+    const bool developer = given[last].role == "developer" && shape.writes_developer;
     Text text = Text::content(given[last].content);
     if (text.size() > 0) text.append(Text(std::string("\n\n")));
     text.append(description);
-    messages[last] = Value::dictionary({{"role", Value::text("system")}, {"content", content(std::move(text))}});
+    messages[last] = Value::dictionary(
+        {{"role", Value::text(developer ? "developer" : "system")}, {"content", content(std::move(text))}});
 }
 
 }  // namespace

@@ -19,11 +19,12 @@ struct ChatShape {
     bool content_as_parts = false;   // contents are lists of {"type": "text", "text": ...}
     std::string reasoning_key = "reasoning_content";
     bool functions_as_text = false;  // tools are `functions`, JSON text, beside `datetime`
+    bool writes_developer = false;   // it knows the role developer; else such a message is a system message
     bool empty_tools = false;        // without tools, an empty list rather than none
     // Not empty: it writes no calls, and this one writes an answer with them as a content (missing_calls()).
     std::string_view calls_program = {};
     std::vector<Rewriting> rewritings = {};  // of all conversations: it would write others wrongly, or refuse them
-    bool may_change_lists = false;  // it calls append() and pop(), as llama.cpp lets it
+    bool may_change_lists = false;           // it calls append() and pop(), as llama.cpp lets it
     // What marks reasoning in contents, which stays what it is there.
     std::string reasoning_begin = "<think>", reasoning_end = "</think>";
 };

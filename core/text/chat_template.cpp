@@ -33,10 +33,12 @@ void check_messages(std::span<const ChatMessage> messages) {
     }
 }
 
-// Syntaxes whose values have no quotes.
+// Syntaxes whose values have no quotes, and Hermes, whose models write them so now and then (EitherBody).
 bool takes_texts(ToolSyntax syntax) {
-    return syntax == ToolSyntax::kGlm || syntax == ToolSyntax::kQwenXml || syntax == ToolSyntax::kSeedXml ||
-           syntax == ToolSyntax::kMiniMax;
+    return syntax == ToolSyntax::kGlm || syntax == ToolSyntax::kHermes || syntax == ToolSyntax::kQwenXml ||
+           syntax == ToolSyntax::kSeedXml || syntax == ToolSyntax::kMiniMax || syntax == ToolSyntax::kMiniMaxM3 ||
+           syntax == ToolSyntax::kMuse || syntax == ToolSyntax::kMiniCpm || syntax == ToolSyntax::kHunyuan ||
+           syntax == ToolSyntax::kHunyuanOpen;
 }
 
 // What `make` makes of the first of the conversation's rewritings that it does not refuse.
@@ -149,6 +151,12 @@ std::vector<std::string> ChatTemplate::names() {
 std::string ChatTemplate::title() const {
     return name_.empty() ? "the file's chat template" : "the chat template " + name_;
 }
+ToolSyntax ChatTemplate::tool_syntax() const noexcept {
+    return with_tools_ ? with_tools_->tool_syntax() : traits_->reply.tools;
+}
+bool ChatTemplate::has_unread_calls() const noexcept {
+    return traits_->describes_tools && tool_syntax() == ToolSyntax::kNone;
+}
 bool ChatTemplate::can_think() const noexcept {
     return traits_->has_switch;
 }
@@ -236,6 +244,9 @@ WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const Cha
         reply.tools = ToolSyntax::kNone;
     } else {
         reply.texts = text_parameters(reply.tools, options.tools);
+        ToolNames names;
+        for (const ChatTool& tool : options.tools) names.insert(tool.name);
+        reply.names = std::make_shared<const ToolNames>(std::move(names));
     }
     // By the template's own text alone: a message that ends so is not the model's reasoning.
     const std::string_view text = chat.text;
@@ -245,8 +256,9 @@ WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const Cha
         text.substr(0, end).ends_with(reply.reasoning_begin) &&
         (chat.contents.empty() || chat.contents.back().end + reply.reasoning_begin.size() <= end);
     // A template with a switch that is off closes the reasoning itself.
-    reply.reasoning = traits.reasons && (reply.begins_in_reasoning || reply.framing == ReplyFraming::kChannels ||
-                                         !traits.has_switch || options.thinking.value_or(traits.thinks_by_default));
+    reply.reasoning = traits.reasons &&
+                      (reply.begins_in_reasoning || traits.always_reasons || reply.framing != ReplyFraming::kMarkers ||
+                       !traits.has_switch || options.thinking.value_or(traits.thinks_by_default));
     return chat;
 }
 
@@ -283,21 +295,43 @@ WrittenChat ChatTemplate::write_continued(std::span<const ChatMessage> messages,
         chat.contents = std::move(out.contents);
         return chat;
     }
+    if (reply.framing == ReplyFraming::kRecipients) {
+        if (!last.reasoning.empty()) {
+            out.own(reply.reasoning_begin);
+            out.add(last.reasoning, true);
+            if (!last.content.empty()) out.own(reply.reasoning_end + "<|start|>assistant");
+            reply.begins_in_reasoning = last.content.empty();
+        }
+        if (!last.content.empty()) {
+            out.own(" to=user<|message|>");
+            out.add(last.content, true);
+            reply.content_begun = true;
+        }
+        chat.text = std::move(out.bytes);
+        chat.contents = std::move(out.contents);
+        return chat;
+    }
     // Some formats write the tags on lines of their own.
     const bool lines = !out.bytes.ends_with(reply.reasoning_begin);
     if (!last.reasoning.empty()) {
         if (!reply.reasoning)
             fail(TSR_INVALID_ARGUMENT, "message {}: {} has no reasoning that could be continued", messages.size() - 1,
                  title());
-        if (!reply.begins_in_reasoning) out.own(reply.reasoning_begin + "\n");
+        if (!reply.begins_in_reasoning) out.own(reply.reasoning_begin + (reply.content_marks.empty() ? "\n" : ""));
         out.add(last.reasoning, true);
         reply.begins_in_reasoning = true;
     }
     if (!last.content.empty()) {
-        if (reply.begins_in_reasoning) out.own(lines ? "\n" + reply.reasoning_end + "\n\n" : reply.reasoning_end);
+        const bool parts = !reply.content_marks.empty();
+        if (reply.begins_in_reasoning)
+            out.own(lines && !parts ? "\n" + reply.reasoning_end + "\n\n" : reply.reasoning_end);
+        const std::string& mark = reply.begins_in_reasoning ? reply.content_open : reply.content_begin;
+        if (!out.bytes.ends_with(mark)) out.own(mark);
         out.add(answer_text(last.content, traits_->shape));
         // Reasoning that is part of the content may be open still.
-        const size_t open = last.content.rfind(reply.reasoning_begin), closed = last.content.rfind(reply.reasoning_end);
+        const size_t open = traits_->shape.reasoning_begin.empty() ? std::string::npos
+                                                                   : last.content.rfind(reply.reasoning_begin),
+                     closed = last.content.rfind(reply.reasoning_end);
         reply.begins_in_reasoning =
             reply.reasoning && open != std::string::npos && (closed == std::string::npos || closed < open);
         reply.reasoning = reply.begins_in_reasoning;

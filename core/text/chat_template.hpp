@@ -27,7 +27,7 @@ struct ToolCall {
 };
 
 struct ChatMessage {
-    std::string role;  // system, developer (the same), user, assistant or tool
+    std::string role;  // system, developer (the same where a program does not know it), user, assistant or tool
     std::string content;
     std::string reasoning = {};             // of an assistant
     std::vector<ToolCall> tool_calls = {};  // of an assistant
@@ -91,6 +91,9 @@ class ChatTemplate {
     const std::string& name() const noexcept { return name_; }
     // For messages: "the chat template chatml", "the file's chat template".
     std::string title() const;
+    // How its model writes calls, and whether it describes tools to a model whose calls are not read.
+    ToolSyntax tool_syntax() const noexcept;
+    bool has_unread_calls() const noexcept;
     // Whether ChatOptions::thinking, or the variable reasoning_effort, changes anything.
     bool can_think() const noexcept;
     bool has_efforts() const noexcept;

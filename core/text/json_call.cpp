@@ -1,5 +1,7 @@
 #include "core/text/json_call.hpp"
 
+#include "core/text/python_json.hpp"
+
 #include <utility>
 
 namespace tessera::text {
@@ -113,7 +115,7 @@ bool JsonCall::end_key() {
 
 bool JsonCall::begin_value(char c) {
     if (member_ == Member::kName && c != '"') return false;
-    if (member_ == Member::kArguments && strict_ && c != '{') return false;
+    if (member_ == Member::kArguments && strict_ && c != '{' && c != 'n' && !(names_ && c == '"')) return false;
     if (member_ == Member::kFunction && c == '{') {
         nested_ = true;
         state_ = State::kFirstKey;
@@ -135,7 +137,8 @@ bool JsonCall::begin_value(char c) {
         return false;
     }
     if (member_ == Member::kArguments) {
-        has_arguments_ = true;
+        // Whether a word is a value is known at its end.
+        has_arguments_ = value_ != Value::kPlain;
         begins_text_ = c == '"';
         if (!begins_text_) arguments_ += c;
     }
@@ -145,14 +148,18 @@ bool JsonCall::begin_value(char c) {
 bool JsonCall::in_value(char c) {
     if (value_ == Value::kPlain && (is_json_space(c) || c == ',' || c == '}')) {
         state_ = State::kAfterValue;
-        return feed(c);
+        return (member_ != Member::kArguments || end_plain_arguments()) && feed(c);
     }
     // Until it is certain: what is no JSON may be the mark of another call.
     if (value_ == Value::kNested && !quoted_ && c == '<' && !certain()) return false;
     if (value_ == Value::kPlain && (c == '"' || c == '{' || c == '[' || c == ']' || c == ':' || c == '<')) return false;
     if (member_ == Member::kArguments) {
-        if (begins_text_ && !(decoded_ = c == '{')) arguments_ += '"';
-        begins_text_ = false;
+        const bool empty_text = begins_text_ && c == '"';
+        if (begins_text_ && !(decoded_ = c == '{')) arguments_ += empty_text ? "{}" : "\"";
+        if (std::exchange(begins_text_, false) && empty_text) {
+            quoted_ = false;
+            return end_value();
+        }
         // The quote that ends JSON text is not part of it.
         if (!decoded_ || c != '"' || escaped_) arguments_ += c;
     }
@@ -175,12 +182,19 @@ bool JsonCall::in_value(char c) {
     return true;
 }
 
+bool JsonCall::end_plain_arguments() {
+    if (arguments_ == "null" || arguments_ == "None") arguments_ = "{}";
+    has_arguments_ = parse_python_json(arguments_).has_value();
+    return has_arguments_;
+}
+
 bool JsonCall::end_value() {
     state_ = State::kAfterValue;
     if (member_ != Member::kName) return true;
     auto name = json_characters(key_);
     if (!name || without_space(*name).empty()) return false;
     name_ = without_space(*name);
+    if (names_ && !names_->contains(name_)) return false;
     has_name_ = true;
     return true;
 }

@@ -4,16 +4,22 @@
 #include "core/text/json_text.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
 
 namespace tessera::text {
 
 // {"name": NAME, "arguments": VALUE}, also with "parameters" for "arguments", in any order. Of the value only where
 // it ends is checked: brackets are counted, not matched. A text that begins with a brace is taken for the JSON text of
-// the arguments. Unless strict, "tool_name" is a name, too, and both may be members of an object "function".
+// the arguments; null and an empty text are {}, and a word that is not JSON makes it no call. Unless strict,
+// "tool_name" is a name, too, and both may be members of an object "function".
 class JsonCall {
   public:
     // strict: until it is certain(), no members but these, "type" and "id"; the arguments must be there and an object.
-    explicit JsonCall(bool strict) : strict_(strict) {}
+    // names: if not null, a call of another function is none.
+    explicit JsonCall(bool strict, const std::set<std::string, std::less<>>* names = nullptr)
+        : strict_(strict), names_(names) {}
 
     enum class Status : uint8_t { kOpen, kClosed, kBad };
     struct Progress {
@@ -51,9 +57,11 @@ class JsonCall {
     bool begin_value(char c);
     bool in_value(char c);
     bool end_key();
+    bool end_plain_arguments();
     bool end_value();
 
     bool strict_;
+    const std::set<std::string, std::less<>>* names_;
     State state_ = State::kObject;
     Value value_ = Value::kPlain;
     Member member_ = Member::kOther;

@@ -78,7 +78,10 @@ LiteralJson::Step LiteralJson::step(std::string_view& rest, bool over, std::stri
         case State::kBareKey:
             return bare_key(rest, json);
         case State::kSeparator:
-            if (rest.front() != (closes_.back() == kArguments ? '=' : ':')) return Step::kBad;
+            // Gemma writes now and then what Python does.
+            if (rest.front() != (closes_.back() == kArguments ? '=' : ':') &&
+                (syntax_ != LiteralSyntax::kGemma || rest.front() != '='))
+                return Step::kBad;
             rest.remove_prefix(1);
             state_ = State::kValue;
             return Step::kGoOn;
@@ -144,7 +147,7 @@ LiteralJson::Step LiteralJson::key(std::string_view& rest, std::string& json) {
 LiteralJson::Step LiteralJson::bare_key(std::string_view& rest, std::string& json) {
     size_t length = 0;
     if (syntax_ == LiteralSyntax::kGemma) {
-        length = std::min(rest.find_first_of(":{}[],<\"\n"), rest.size());
+        length = std::min(rest.find_first_of(":={}[],<\"\n"), rest.size());
     } else {
         while (length < rest.size() && is_name(rest[length])) ++length;
     }
@@ -196,7 +199,9 @@ LiteralJson::Step LiteralJson::value(std::string_view& rest, bool over, std::str
 }
 
 LiteralJson::Step LiteralJson::word(std::string_view& rest, bool over, std::string& json) {
-    word_ += take(rest, std::min(rest.find_first_of(",]}) \n\r\t<\"'"), rest.size()));
+    // A text that has no quotes may have spaces in it.
+    const char* const stops = syntax_ == LiteralSyntax::kGemma ? ",]}\n<" : ",]}) \n\r\t<\"'";
+    word_ += take(rest, std::min(rest.find_first_of(stops), rest.size()));
     if (rest.empty() && !(over && closes_.empty())) {
         if (over) json += std::exchange(word_, {});  // cut, as it is
         return Step::kWait;
@@ -207,16 +212,20 @@ LiteralJson::Step LiteralJson::word(std::string_view& rest, bool over, std::stri
                                                                                      {"false", "false"},
                                                                                      {"None", "null"},
                                                                                      {"null", "null"}}};
-    std::string_view found;
+    const std::string_view word = without_space(word_);
+    std::string found;
     for (const auto& [name, as_json] : words)
-        if (word_ == name) found = as_json;
+        if (word == name) found = as_json;
     if (found.empty()) {
-        const auto number = parse_python_json(word_);
-        if (!number || number->kind != PythonJson::Kind::kPlain) {
-            json += std::exchange(word_, {});  // as it is
-            return Step::kBad;
+        if (word.empty()) return Step::kBad;
+        const auto number = parse_python_json(word);
+        if (number && number->kind == PythonJson::Kind::kPlain) {
+            found = word;
+        } else {
+            found = "\"";
+            append_json_characters(found, word);
+            found += '"';
         }
-        found = word_;
     }
     json += found;
     end_value();

@@ -58,6 +58,7 @@ class ToolReader {
         kCertain,  // all read so far is calls and belongs to the format
         kEnd,      // the same, and the calls are over
         kLeave,    // what was read since the last certain byte is not part of calls
+        kDrop,     // what was read is a mark that content follows
     };
     struct Progress {
         Result result;
@@ -72,8 +73,9 @@ class ToolReader {
     virtual std::span<const std::string_view> begins_at_start() const { return begins(); }
     // Whether they also end reasoning that was not closed.
     virtual bool in_reasoning() const { return false; }
-    // begins_at_start()[marker] was read; begins() are the first of them.
-    virtual void start(size_t marker) = 0;
+    // begins_at_start()[marker] was found; begins() are the first of them. Returns how many of its bytes are read by
+    // that: the rest is read as what follows.
+    virtual size_t start(size_t marker) = 0;
     // `text` is all that is there after what was read. `over`: nothing follows; kWait is then the same as kLeave.
     virtual Progress read(std::string_view text, bool over, CallSink& sink) = 0;
 };
@@ -82,7 +84,9 @@ class ToolReader {
 std::unique_ptr<ToolReader> make_tool_reader(const ReplySyntax& syntax);
 
 std::unique_ptr<ToolReader> make_deepseek_reader(bool fenced);  // fenced: V3 and R1; else V3.1
-std::unique_ptr<ToolReader> make_llama_reader();
+std::unique_ptr<ToolReader> make_llama_reader(const ReplySyntax& syntax);
+// NAME\nJSON, one after the other with >>> between them; the name "all" says that content follows.
+std::unique_ptr<ToolReader> make_recipient_reader(const ReplySyntax& syntax);
 // The others, whose calls stand between marks; nothing for the syntaxes of those above.
 std::unique_ptr<ToolReader> make_marked_reader(const ReplySyntax& syntax);
 

@@ -34,10 +34,11 @@ class DeepSeekReader final : public ToolReader {
 
     std::span<const std::string_view> begins() const override { return kBegins; }
     bool in_reasoning() const override { return true; }
-    void start(size_t marker) override {
+    size_t start(size_t marker) override {
         calls_ = 0;
         state_ = marker == 0 ? State::kBetween : first();
         name_.clear();
+        return kBegins.at(marker).size();
     }
 
     Progress read(std::string_view text, bool over, CallSink& sink) override {
@@ -49,7 +50,9 @@ class DeepSeekReader final : public ToolReader {
             case State::kSeparator:
                 return literal(text, over, kNameBegin, State::kName);
             case State::kName:
-                return name(text, over, sink);
+                return name(text, over);
+            case State::kBefore:
+                return before(text, over, sink);
             case State::kArguments:
                 return arguments(text, over, sink);
         }
@@ -57,7 +60,7 @@ class DeepSeekReader final : public ToolReader {
     }
 
   private:
-    enum class State : uint8_t { kBetween, kType, kSeparator, kName, kArguments };
+    enum class State : uint8_t { kBetween, kType, kSeparator, kName, kBefore, kArguments };
     State first() const { return fenced_ ? State::kType : State::kName; }
 
     Progress between(std::string_view text, bool over) {
@@ -98,7 +101,7 @@ class DeepSeekReader final : public ToolReader {
         return {Result::kLeave};
     }
 
-    Progress name(std::string_view text, bool over, CallSink& sink) {
+    Progress name(std::string_view text, bool over) {
         const std::string_view end = fenced_ ? kFence : kNameBegin;
         const size_t length = std::min(text.find_first_of("<\n`"), text.size());
         if (length > 0) {
@@ -113,13 +116,28 @@ class DeepSeekReader final : public ToolReader {
             case Match::kYes:
                 break;
         }
-        const std::string_view name = without_space(name_);
-        if (name.empty()) return {Result::kLeave};
-        sink.begin_call(name);
+        if (without_space(name_).empty()) return {Result::kLeave};
+        state_ = State::kBefore;
+        return {Result::kGoOn, end.size()};
+    }
+
+    // Arguments that do not begin as an object make it no call.
+    Progress before(std::string_view text, bool over, CallSink& sink) {
+        if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
+        bool maybe = false, begins = over && text.empty();
+        for (const std::string_view one :
+             {std::string_view("{"), std::string_view("\"{"), std::string_view("null"), std::string_view("```"),
+              std::string_view(TSR_CALL_END), std::string_view(TSR_CALLS_END)}) {
+            const Match found = match(text, one, over);
+            begins |= found == Match::kYes;
+            maybe |= found == Match::kMaybe;
+        }
+        if (!begins) return {maybe ? Result::kWait : Result::kLeave};
+        sink.begin_call(without_space(name_));
         ++calls_;
         quotes_.begin();
         state_ = State::kArguments;
-        return {Result::kCertain, end.size()};
+        return {Result::kCertain};
     }
 
     Progress arguments(std::string_view text, bool over, CallSink& sink) {

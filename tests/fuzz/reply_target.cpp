@@ -3,10 +3,12 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/text/chat_template.hpp"
+#include "core/text/json_text.hpp"
 #include "core/text/python_json.hpp"
 #include "tests/fuzz/promises.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -60,6 +62,16 @@ Events parse(const ReplySyntax& syntax, std::string_view text, size_t step, size
     return joined(events);
 }
 
+// Deeper ones are JSON, too, which parse_python_json() does not take.
+void check_json(std::string_view text) {
+    constexpr std::ptrdiff_t kDeep = 200;
+    const auto brackets = std::ranges::count_if(text, [](char c) { return c == '{' || c == '['; });
+    std::string quoted = "\"";
+    append_json_characters(quoted, text);
+    const bool valid_utf8 = parse_python_json(quoted + '"').has_value();
+    expect(brackets > kDeep || !valid_utf8 || parse_python_json(text).has_value(), "arguments are JSON");
+}
+
 void use_parser(uint8_t choice, uint8_t cut, std::string_view text) {
     ReplySyntax syntax;
     constexpr uint8_t kSyntaxes = static_cast<uint8_t>(ToolSyntax::kLast) + 1;
@@ -68,26 +80,34 @@ void use_parser(uint8_t choice, uint8_t cut, std::string_view text) {
     syntax.begins_in_reasoning = choice / kSyntaxes % 3 > 1;
     syntax.content_begun = choice / kSyntaxes / 3 % 2 > 0;
     syntax.content_or_calls = !text.empty() && text.back() % 2 > 0;
+    syntax.exact = cut % 2 > 0;
+    syntax.whole = cut % 4 > 1;
+    syntax.names = std::make_shared<const ToolNames>(ToolNames{"f", "g"});
     if (syntax.tools == ToolSyntax::kChannels) syntax.framing = ReplyFraming::kChannels;
+    if (syntax.tools == ToolSyntax::kMuse) syntax.framing = ReplyFraming::kRecipients;
+    // Marks of these families, which their templates show.
+    if (syntax.tools == ToolSyntax::kKimiK3) {
+        syntax.content_open = "<|open|>response<|sep|>";
+        syntax.content_marks = {syntax.content_open, "<|close|>response<|sep|>"};
+    }
+    if (syntax.tools == ToolSyntax::kRecipient) syntax.content_begin = "all\n";
     const Events whole = parse(syntax, text, text.size(), 0);
     expect(parse(syntax, text, 1, 0) == whole, "single bytes give the same");
     expect(parse(syntax, text, cut % 16, cut / 16) == whole, "cuts change nothing");
 
     std::string content;
-    bool calls = false;
-    size_t bytes = 0;
+    std::vector<std::string> arguments;
     for (const ReplyEvent& one : whole) {
-        calls |= one.kind == ReplyKind::kToolCall;
+        if (one.kind == ReplyKind::kToolCall) arguments.emplace_back();
+        if (one.kind == ReplyKind::kToolArguments) arguments.back() += one.text;
         if (one.kind == ReplyKind::kContent) content += one.text;
-        bytes += one.text.size();
     }
-    // Between the messages of channels are headers.
-    if (syntax.framing == ReplyFraming::kChannels) return;
-    if (!calls) expect(text.ends_with(content), "content is what was written");
-    if (!calls && !syntax.reasoning) expect(content == text, "all is content");
-    // Others are written as JSON anew.
-    const bool passed_on = syntax.tools <= ToolSyntax::kLlama3 && syntax.tools != ToolSyntax::kDeepSeekV32;
-    if (passed_on) expect(bytes <= text.size(), "nothing is added");
+    for (const std::string& one : arguments) check_json(one);
+    // Between parts are headers and marks.
+    if (syntax.framing != ReplyFraming::kMarkers || !syntax.content_marks.empty() || !syntax.content_begin.empty())
+        return;
+    if (arguments.empty()) expect(text.ends_with(content), "content is what was written");
+    if (arguments.empty() && !syntax.reasoning) expect(content == text, "all is content");
 }
 
 void use_json(std::string_view text) {

@@ -13,7 +13,7 @@ COUNT = int(sys.argv[3]) if len(sys.argv) > 3 else 2
 
 # Objects that no format of calls writes but as JSON.
 JSON_FORMATS = {"hermes", "llama3", "deepseek-v3", "deepseek-v3.1", "kimi", "functionary", "mistral", "mistral-named", "granite", "nemotron", "apriel", "command-r", "gigachat",
-                "firefunction", "actions", "channels"}
+                "firefunction", "actions", "channels", "apertus", "gigachat-3.1", "functionary-3.2", "minimax-m1", "solar"}
 
 
 def schema(required=(), **properties):

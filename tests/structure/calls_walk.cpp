@@ -16,67 +16,10 @@ namespace {
 namespace json = boost::json;
 using enum text::ToolSyntax;
 
-// Without a default, so that the compiler names one that is missing.
-const char* name_of(text::ToolSyntax syntax) {
-    switch (syntax) {
-        case kNone:
-            return "none";
-        case kDeepSeekV3:
-            return "deepseek-v3";
-        case kDeepSeekV31:
-            return "deepseek-v3.1";
-        case kDeepSeekV32:
-            return "deepseek-v3.2";
-        case kHermes:
-            return "hermes";
-        case kLlama3:
-            return "llama3";
-        case kDeepSeekV4:
-            return "deepseek-v4";
-        case kKimi:
-            return "kimi";
-        case kGlm:
-            return "glm";
-        case kQwenXml:
-            return "qwen-xml";
-        case kSeedXml:
-            return "seed";
-        case kMiniMax:
-            return "minimax";
-        case kFunctionary:
-            return "functionary";
-        case kMistral:
-            return "mistral";
-        case kMistralNamed:
-            return "mistral-named";
-        case kGranite:
-            return "granite";
-        case kGemma:
-            return "gemma";
-        case kLfm2:
-            return "lfm2";
-        case kNemotron:
-            return "nemotron";
-        case kApriel:
-            return "apriel";
-        case kCommandR:
-            return "command-r";
-        case kGigaChat:
-            return "gigachat";
-        case kFireFunction:
-            return "firefunction";
-        case kActions:
-            return "actions";
-        case kChannels:
-            return "channels";
-    }
-    return "unknown";
-}
-
 std::vector<text::ToolSyntax> all_syntaxes() {
     std::vector<text::ToolSyntax> all;
     for (int i = 0; i <= static_cast<int>(kLast); ++i)
-        if (i != static_cast<int>(kNone)) all.push_back(static_cast<text::ToolSyntax>(i));
+        if (call_format(static_cast<text::ToolSyntax>(i))) all.push_back(static_cast<text::ToolSyntax>(i));
     return all;
 }
 
@@ -119,6 +62,25 @@ constexpr const char* kControl[] = {"<tool_call>",
                                     "<|end|>",
                                     "<|call|>",
                                     "<|return|>",
+                                    "<|tools_prefix|>",
+                                    "<|tools_suffix|>",
+                                    "<|function_call|>",
+                                    "<|open|>",
+                                    "<|close|>",
+                                    "<|sep|>",
+                                    "<|eom|>",
+                                    "<|eot|>",
+                                    "<|tool_calls|>",
+                                    "<|tool_call:begin|>",
+                                    "<|tool_call:name|>",
+                                    "<|tool_call:args|>",
+                                    "<|tool_call:end|>",
+                                    "<|calls|>",
+                                    "<|begin|>",
+                                    "<tool_call:opensource>",
+                                    "</tool_call:opensource>",
+                                    "<arg_key:opensource>",
+                                    "<arg_value:opensource>",
                                     "<think>",
                                     "</think>"};
 
@@ -135,9 +97,13 @@ std::vector<std::string> hints_for(const CallFormat& format, bool calling) {
     add("</think>");
     add("<think>");
     if (format.syntax == kChannels) add("<|end|><|start|>assistant");
+    if (format.syntax == kMuse) add("<|eom|><|start|>assistant");
     if (format.tags) add(format.tags->value_end);
     // Llama's call begins with nothing.
-    const std::string begin = std::string(format.section) + std::string(format.call);
+    std::string begin = std::string(format.section) + std::string(format.call);
+    // Both begin with what content begins with, too.
+    if (format.syntax == kMuse) begin = " to=f<|message|>";
+    if (format.syntax == kRecipient) begin = "f\n";
     const size_t others = hints.size();
     for (size_t i = 0; calling && i < others; ++i) add(begin.empty() ? "{\"name\": \"" : begin);
     return hints;
@@ -214,7 +180,15 @@ json::object CallsWalker::answer(const json::object& asked) const {
     for (const text::ToolSyntax one : all_syntaxes())
         if (name == name_of(one)) syntax.tools = one;
     if (syntax.tools == kChannels) syntax.framing = text::ReplyFraming::kChannels;
-    syntax.reasoning = is_set(asked, "reasoning") || syntax.tools == kChannels;
+    if (syntax.tools == kMuse) syntax.framing = text::ReplyFraming::kRecipients;
+    syntax.reasoning = is_set(asked, "reasoning") || syntax.framing != text::ReplyFraming::kMarkers;
+    syntax.exact = true;
+    // As the templates of these models have it.
+    if (syntax.tools == kKimiK3) {
+        syntax.content_open = "<|open|>response<|sep|>";
+        syntax.content_marks = {syntax.content_open, "<|close|>response<|sep|>"};
+    }
+    if (syntax.tools == kRecipient) syntax.content_begin = "all\n";
     std::vector<CallableTool> tools;
     std::vector<text::ChatTool> described;
     for (const json::value& one : asked.at("tools").as_array()) {
@@ -225,6 +199,9 @@ json::object CallsWalker::answer(const json::object& asked) const {
         described.push_back({tools.back().name, "", parameters, ""});
     }
     syntax.texts = text_parameters(syntax.tools, described);
+    auto tool_names = std::make_shared<text::ToolNames>();
+    for (const CallableTool& tool : tools) tool_names->insert(tool.name);
+    syntax.names = tool_names;
     const Model& model = is_set(asked, "special") ? special_ : plain_;
     std::shared_ptr<const Grammar> grammar;
     try {

@@ -401,9 +401,14 @@ TEST(ChatTools, SaysHowTheModelAnswers) {
     const std::vector<ChatMessage> after_result = {kQuestion, calling("{}"), kResult};
     const auto reply = [](const char* name, const std::vector<ChatMessage>& messages, std::optional<bool> thinking = {},
                           bool with_tools = true) {
-        return ChatTemplate::by_name(name)
-            .write(messages, {.thinking = thinking, .tools = with_tools ? tools() : std::vector<ChatTool>()})
-            .reply;
+        ReplySyntax made =
+            ChatTemplate::by_name(name)
+                .write(messages, {.thinking = thinking, .tools = with_tools ? tools() : std::vector<ChatTool>()})
+                .reply;
+        EXPECT_EQ(made.names != nullptr, with_tools);
+        made.names = nullptr;
+        made.texts = nullptr;
+        return made;
     };
     EXPECT_EQ(reply("qwen3", question), (ReplySyntax{.reasoning = true, .tools = ToolSyntax::kHermes}));
     EXPECT_EQ(reply("qwen3", question, false, false), ReplySyntax());

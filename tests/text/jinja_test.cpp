@@ -106,8 +106,9 @@ TEST(Jinja, EndlessOnesEnd) {
     EXPECT_THAT(refusal("{% set n = namespace() %}{% set n.x = [{'a': n}] %}{{ n.x }}"), HasSubstr("nested deeper"));
     EXPECT_THAT(refusal("{% for i in [1] %}{% set x = [loop] %}{% endfor %}"), HasSubstr("the loop within a list"));
     // Methods keep what they are methods of.
-    EXPECT_THAT(refusal("{% set n = namespace(x=[]) %}{% for i in range(9999) %}{% set n.x = [n.x.index] %}{% endfor %}"),
-                HasSubstr("nested deeper"));
+    EXPECT_THAT(
+        refusal("{% set n = namespace(x=[]) %}{% for i in range(9999) %}{% set n.x = [n.x.index] %}{% endfor %}"),
+        HasSubstr("nested deeper"));
 }
 
 // What is made counts as it is made, whatever it is made from.

@@ -99,6 +99,9 @@ class Renderer {
             truth(asked, "continued") ? chat_->write_continued(messages, options) : chat_->write(messages, options);
         json::object out = written(chat.text, chat.contents);
         out["syntax"] = static_cast<int>(chat.reply.tools);
+        out["syntax_name"] = name_of(chat.reply.tools);
+        out["reasoning"] = chat.reply.reasoning;
+        out["begins_in_reasoning"] = chat.reply.begins_in_reasoning;
         if (const json::value* text = asked.as_object().if_contains("parse")) {
             out["read"] = read(chat.reply, std::string(text->as_string()), std::string::npos);
             if (out["read"] != read(chat.reply, std::string(text->as_string()), 1))

@@ -133,11 +133,11 @@ const std::vector<Sample>& samples() {
         {"xml cut in a value",
          calls(kQwenXml),
          "<tool_call>\n<function=f>\n<parameter=a>\nx",
-         {{kToolCall, "f"}, {kArguments, "{\"a\": \"x"}}},
+         {{kToolCall, "f"}, {kArguments, "{\"a\": \"x\"}"}}},
         {"xml cut in a list",
          calls(kQwenXml),
          "<tool_call>\n<function=f>\n<parameter=a>\n[1, <",
-         {{kToolCall, "f"}, {kArguments, "{\"a\": [1, <"}}},
+         {{kToolCall, "f"}, {kArguments, "{\"a\": [1, \"<\"]}"}}},
         {"xml cut in a name", calls(kQwenXml), "<tool_call>\n<function=f", {{kContent, "<tool_call>\n<function=f"}}},
         {"xml of values",
          calls(kQwenXml),
@@ -164,7 +164,7 @@ const std::vector<Sample>& samples() {
         {"glm with text between",
          calls(kGlm),
          "<tool_call>f<arg_key>a</arg_key>oops</tool_call>",
-         {{kToolCall, "f"}, {kContent, "<arg_key>a</arg_key>oops</tool_call>"}}},
+         {{kToolCall, "f"}, {kArguments, "{\"a\": \"oops\"}"}}},
         {"seed",
          calls(kSeedXml),
          "<seed:tool_call>\n<function=f>\n<parameter=l>[1, {'z': True}]</parameter>\n</function>\n</seed:tool_call>",
@@ -185,7 +185,7 @@ const std::vector<Sample>& samples() {
         {"functionary with forgotten braces",
          calls(kFunctionary),
          "<function=f>{\"a\": [1</function><function=g></function>",
-         {{kToolCall, "f", 0}, {kArguments, "{\"a\": [1", 0}, {kToolCall, "g", 1}, {kArguments, "{}", 1}}},
+         {{kToolCall, "f", 0}, {kArguments, "{\"a\": [1]}", 0}, {kToolCall, "g", 1}, {kArguments, "{}", 1}}},
         {"kimi in reasoning",
          begins_thinking(kKimi),
          "so <|tool_call_begin|>f:0<|tool_call_argument_begin|> {}<|tool_calls_section_end|>",
@@ -201,7 +201,7 @@ const std::vector<Sample>& samples() {
         {"mistral cut",
          calls(kMistral),
          "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": [",
-         {{kToolCall, "f"}, {kArguments, "{\"a\": ["}}},
+         {{kToolCall, "f"}, {kArguments, "{\"a\": []}"}}},
         {"mistral that is none",
          calls(kMistral),
          "[TOOL_CALLS] [] [TOOL_CALLS][1]",
@@ -246,11 +246,11 @@ const std::vector<Sample>& samples() {
         {"gemma cut",
          calls(kGemma),
          "<|tool_call>call:f{a:<|\"|>x<|",
-         {{kToolCall, "f"}, {kArguments, "{\"a\": \"x<|"}}},
+         {{kToolCall, "f"}, {kArguments, "{\"a\": \"x<|\"}"}}},
         {"gemma broken",
          calls(kGemma),
          "<|tool_call>call:f{a:oops}<tool_call|>",
-         {{kToolCall, "f"}, {kArguments, "{\"a\": oops"}, {kContent, "}<tool_call|>"}}},
+         {{kToolCall, "f"}, {kArguments, "{\"a\": \"oops\"}"}}},
         {"gemma",
          calls(kGemma),
          "<|tool_call>call:f{a:<|\"|>x, "
@@ -344,7 +344,7 @@ const std::vector<Sample>& samples() {
         {"v3 cut",
          calls(kDeepSeekV3),
          TSR_CALLS TSR_CALL "function" TSR_SEP "add\n```json\n{\"a\n``",
-         {{kToolCall, "add"}, {kArguments, "{\"a\n``"}}},
+         {{kToolCall, "add"}, {kArguments, "{}"}}},
         {"v3 cut after the fence",
          calls(kDeepSeekV3),
          TSR_CALLS TSR_CALL "function" TSR_SEP "add\n```json\n{}\n```",
@@ -364,8 +364,8 @@ const std::vector<Sample>& samples() {
          {{kContent, TSR_CALLS "x"}, {kToolCall, "f"}, {kArguments, "{}"}, {kContent, "\ny"}}},
         {"v3 good, then bad",
          calls(kDeepSeekV3),
-         TSR_CALL "function" TSR_SEP "f\n```json\n1\n```" TSR_CALL_END "\n" TSR_CALL "other" TSR_SEP "g",
-         {{kToolCall, "f"}, {kArguments, "1"}, {kContent, "\n" TSR_CALL "other" TSR_SEP "g"}}},
+         TSR_CALL "function" TSR_SEP "f\n```json\n{}\n```" TSR_CALL_END "\n" TSR_CALL "other" TSR_SEP "g",
+         {{kToolCall, "f"}, {kArguments, "{}"}, {kContent, "\n" TSR_CALL "other" TSR_SEP "g"}}},
         {"r1 calls in reasoning",
          begins_thinking(kDeepSeekV3),
          "so\n" TSR_CALLS TSR_CALL "function" TSR_SEP "f\n```json\n{}\n```" TSR_CALL_END TSR_CALLS_END "a",
@@ -396,7 +396,7 @@ const std::vector<Sample>& samples() {
         {"v3.1 bad arguments",
          calls(kDeepSeekV31),
          TSR_CALLS TSR_CALL "f" TSR_SEP "{\"a\": <" TSR_CALL_END TSR_CALLS_END,
-         {{kToolCall, "f"}, {kArguments, "{\"a\": <"}}},
+         {{kToolCall, "f"}, {kArguments, "{\"a\": \"<\"}"}}},
         // DeepSeek V3.2.
         {"v3.2",
          calls(kDeepSeekV32),
@@ -417,12 +417,14 @@ const std::vector<Sample>& samples() {
          calls(kDeepSeekV32),
          "\n<" TSR_DSML "function_calls><" TSR_DSML "invoke name=\"f\"> <" TSR_DSML "parameter name=\"a\">1</" TSR_DSML
          "parameter>",
-         {{kToolCall, "f"}, {kContent, " <" TSR_DSML "parameter name=\"a\">1</" TSR_DSML "parameter>"}}},
+         {{kToolCall, "f"},
+          {kArguments, "{}"},
+          {kContent, " <" TSR_DSML "parameter name=\"a\">1</" TSR_DSML "parameter>"}}},
         {"v3.2 cut",
          calls(kDeepSeekV32),
          "<" TSR_DSML "function_calls><" TSR_DSML "invoke name=\"f\"><" TSR_DSML
          "parameter name=\"a\" string=\"true\">x</" TSR_DSML,
-         {{kToolCall, "f"}, {kArguments, "{\"a\": \"x</" TSR_DSML}}},
+         {{kToolCall, "f"}, {kArguments, "{\"a\": \"x</" TSR_DSML "\"}"}}},
         {"v3.2 cut after a value",
          calls(kDeepSeekV32),
          "<" TSR_DSML "function_calls><" TSR_DSML "invoke name=\"f\"><" TSR_DSML
@@ -459,15 +461,15 @@ const std::vector<Sample>& samples() {
         {"hermes braces forgotten",
          calls(kHermes),
          "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1</tool_call>b",
-         {{kToolCall, "f"}, {kArguments, "{\"a\": 1"}, {kContent, "b"}}},
+         {{kToolCall, "f"}, {kArguments, "{\"a\": 1}"}, {kContent, "b"}}},
         {"hermes brace too many",
          calls(kHermes),
          "<tool_call>{\"name\": \"f\", \"arguments\": 7}}</tool_call>",
-         {{kToolCall, "f"}, {kArguments, "7"}, {kContent, "}</tool_call>"}}},
+         {{kToolCall, "f"}, {kArguments, "7"}}},
         {"hermes cut",
          calls(kHermes),
          "<tool_call>{\"name\": \"f\", \"arguments\": {\"a",
-         {{kToolCall, "f"}, {kArguments, "{\"a"}}},
+         {{kToolCall, "f"}, {kArguments, "{}"}}},
         {"hermes bad arguments",
          calls(kHermes),
          "<tool_call>{\"name\": \"f\", \"arguments\": \x01}</tool_call>",
@@ -488,10 +490,14 @@ const std::vector<Sample>& samples() {
          calls(kHermes),
          "<tool_call>{\"name\":\"<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>",
          {{kContent, "<tool_call>{\"name\":\""}, {kToolCall, "f"}, {kArguments, "{}"}}},
-        {"hermes not in reasoning",
+        {"hermes in reasoning",
          begins_thinking(kHermes),
-         "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>",
+         "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call></think>",
          {{kReasoning, "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>"}}},
+        {"hermes ends reasoning",
+         begins_thinking(kHermes),
+         "a<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>",
+         {{kReasoning, "a"}, {kToolCall, "f"}, {kArguments, "{}"}}},
         // Llama.
         {"llama",
          calls(kLlama3),
@@ -654,14 +660,33 @@ TEST(ReplyParser, ArgumentsArePassedOnWhileTheyAreWritten) {
         {kGigaChat, "<|message_sep|>\n\nfunction call<|role_sep|>\n" + json},
         {kFireFunction, "functools[" + json},
         {kActions, "Action:\n```json\n[\n{\"tool_name\": \"f\", \"parameters\": {\"a\": \""},
-        {kChannels, "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": \""}};
+        {kChannels, "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": \""},
+        {kApertus, "<|tools_prefix|>[{\"f\": {\"a\": \""},
+        {kGigaChat31, "<|function_call|>" + json},
+        {kRecipient, ">>>f\n{\"a\": \""},
+        {kKimiK3,
+         "<|open|>tools<|sep|><|open|>call tool=\"f\" index=\"1\"<|sep|><|open|>argument key=\"a\" "
+         "type=\"string\"<|sep|>"},
+        {kMiniMaxM1, "<tool_calls>\n" + json},
+        {kMiniMaxM3, "]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"f\">]<]minimax[>[<a>"},
+        {kMuse, " to=f<|message|><atem:function_calls>\n<atem:invoke name=\"f\">\n<atem:parameter name=\"a\">"},
+        {kMiniCpm, "<function name=\"f\"><param name=\"a\">"},
+        {kHunyuan, "<tool_calls>\n<tool_call>f<tool_sep>\n<arg_key>a</arg_key>\n<arg_value>"},
+        {kHunyuanOpen,
+         "<tool_call:opensource>f<tool_sep:opensource>\n<arg_key:opensource>a</arg_key:opensource>\n"
+         "<arg_value:opensource>"},
+        {kSolar, "<|tool_calls|><|tool_call:begin|>i<|tool_call:name|>f<|tool_call:args|>{\"a\": \""}};
     EXPECT_EQ(begins.size(), static_cast<size_t>(kLast));
     for (const auto& [tools, begin] : begins) {
         SCOPED_TRACE(begin);
-        const bool tags = tools == kGlm || tools == kQwenXml || tools == kSeedXml || tools == kMiniMax;
+        const bool tags = tools == kGlm || tools == kQwenXml || tools == kSeedXml || tools == kMiniMax ||
+                          tools == kMuse || tools == kMiniCpm || tools == kHunyuan || tools == kHunyuanOpen;
         const auto texts = std::make_shared<TextParameters>(TextParameters{{"f", "a"}});
         for (const bool known : {false, true}) {
+            // A value between MiniMax-M3's tags may hold others.
+            if (tools == kMiniMaxM3 && !known) continue;
             ReplySyntax syntax = tools == kChannels ? channels() : calls(tools);
+            if (tools == kMuse) syntax.framing = ReplyFraming::kRecipients;
             if (known) syntax.texts = texts;
             ReplyParser parser(syntax);
             Events events;
@@ -705,6 +730,7 @@ TEST(ReplyParser, IsLinear) {
              {ToolSyntax::kDeepSeekV31, TSR_CALLS TSR_CALL "f" TSR_SEP, "<"},
              {ToolSyntax::kDeepSeekV32, "", "\n"},
              {ToolSyntax::kDeepSeekV32, "<" TSR_DSML "function_calls><" TSR_DSML "invoke name=\"", "x"}}) {
+        SCOPED_TRACE(begin + cut);
         std::string text = begin;
         while (text.size() < kBytes) text += cut;
         std::vector<std::string_view> cuts;
@@ -715,8 +741,11 @@ TEST(ReplyParser, IsLinear) {
         parser.finish(events);
         size_t bytes = 0;
         for (const ReplyEvent& one : events) bytes += one.text.size();
-        EXPECT_LE(bytes, text.size());
-        EXPECT_GT(bytes, text.size() - 100);
+        // Brackets that were not closed are.
+        EXPECT_LE(bytes, 2 * text.size());
+        // Of a value that is only white space nothing is certain: its key is dropped.
+        const bool nothing = tools == ToolSyntax::kQwenXml && cut == "\n";
+        if (!nothing) EXPECT_GT(bytes, text.size() - 100);
     }
 }
 

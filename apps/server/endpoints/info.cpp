@@ -105,6 +105,9 @@ HttpResponse props(const EndpointContext& context, const HttpRequest&) {
     json.member("chat_template_name", model.writer ? std::string(model.writer->name()) : std::string());
     json.member("bos_token", spelling(tokenizer.bos())).member("eos_token", spelling(tokenizer.eos()));
     json.member("can_think", model.writer && model.writer->can_think());
+    // How calls of tools are read in answers; null: they are content.
+    const text::ToolSyntax calls = model.writer ? model.writer->tool_syntax() : text::ToolSyntax::kNone;
+    json.key("tool_call_format").text_or_null(calls == text::ToolSyntax::kNone ? "" : text::name_of(calls));
     json.key("speculative").begin_object().member("n_max", model.draft_tokens.value_or(0)).end_object();
     json.member("endpoint_slots", settings.slots).member("endpoint_metrics", settings.metrics);
     json.member("build_info", "tessera " TSR_VERSION).end_object();

@@ -57,8 +57,8 @@ class Dictionary {
     std::unordered_map<std::string_view, size_t> texts_;  // places of keys that are texts, once there are many
 };
 
-// namespace(): the only thing whose members a template sets. Lists, dictionaries and other namespaces may hold it, so it
-// may hold itself: the run clears the members of all namespaces at its end (Runner).
+// namespace(): the only thing whose members a template sets. Lists, dictionaries and other namespaces may hold it, so
+// it may hold itself: the run clears the members of all namespaces at its end (Runner).
 struct Namespace {
     std::vector<std::pair<std::string, Value>> members;
 };
