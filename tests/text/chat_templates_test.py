@@ -203,7 +203,7 @@ def check_chats(renderer, name, compiled, mutable, faults):
                                 made["function"]["arguments"] = made["function"]["arguments"] if as_text else json.loads(made["function"]["arguments"])
                             # The key under which templates look for it differs.
                             if "reasoning_content" in one:
-                                one["thinking"] = one["reasoning"] = one["thought"] = one["reasoning_content"]
+                                one["thinking"] = one["reasoning"] = one["thought"] = one["tool_plan"] = one["reasoning_content"]
                         for none in (None, []):  # Hermes' fails without a list
                             variables = {"messages": given, "tools": none, "add_generation_prompt": prompt, "bos_token": BOS, "eos_token": EOS}
                             if today:  # FireFunction's, which needs both
