@@ -27,9 +27,16 @@ const char* kind_name(GrammarKind kind) {
     return "lark";
 }
 
-// The first lines: behind them it has tokens and the whole grammar.
+// The first line, without the place in a grammar that the client has not written; the grammar itself follows it.
 std::string shortened(std::string_view error) {
-    return std::string(error.substr(0, std::min<size_t>(error.find("\n<"), 2000)));
+    constexpr std::string_view kCompile = "failed to compile JSON schema: ";
+    error = error.substr(0, std::min<size_t>(error.find('\n'), 500));
+    if (error.starts_with("at ")) {
+        const size_t end = error.find("): ");
+        if (end != error.npos) error.remove_prefix(end + 3);
+    }
+    if (error.starts_with(kCompile)) error.remove_prefix(kCompile.size());
+    return std::string(error);
 }
 
 }  // namespace

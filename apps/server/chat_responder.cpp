@@ -64,6 +64,11 @@ void ChatResponder::on_finish(size_t index, const session::Answer& answer) {
     if (streams()) send_finish(index, answer);
 }
 
+bool ChatResponder::end_all_reasoning() const {
+    if (chat_.end_reasoning) chat_.end_reasoning->store(true, std::memory_order_relaxed);
+    return chat_.end_reasoning != nullptr;
+}
+
 uint32_t ChatResponder::reasoning_tokens() const noexcept {
     uint32_t tokens = 0;
     for (const Choice& choice : choices_) tokens += choice.reasoning_tokens;

@@ -41,6 +41,7 @@ class ChatResponder : public Responder {
         bool length() const noexcept { return finish_word(answer.reason) == "length"; }
     };
 
+    bool end_all_reasoning() const final;
     // A part of a stream. Of kToolCall the call is the last of the choice's.
     virtual void send_part(size_t choice, const text::ReplyEvent& event, std::string_view timings) = 0;
     // The choice of a stream is complete.

@@ -1,6 +1,8 @@
 #include "apps/server/conversation.hpp"
 
 #include "apps/server/api_error.hpp"
+#include "apps/server/tool_constraint.hpp"
+#include "apps/structure/reasoning_limit.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/text/json_writer.hpp"
@@ -19,30 +21,24 @@ namespace {
 // What begins otherwise another server has encrypted.
 constexpr std::string_view kReturnedReasoning = "tessera-reasoning:";
 
-// Calls of the tools, as the model's format has them. `otherwise`: what an answer without calls is; null: any text.
-void hold_to_calls(session::Request& request, const AskedCalls& asked, const structure::Body* otherwise,
-                   const text::ReplySyntax& reply, const ModelText& model) {
-    if (reply.content_begun && !asked.count.any)
-        throw ApiError(400, fmt::format("{}: the message to be continued is not held to calls", asked.field),
-                       asked.field);
-    try {
-        const structure::Body body =
-            structure::calls_body(reply, asked.tools, asked.count, *model.tokenizer, otherwise);
-        hold_to(request, structure::answer_grammar(body, reply, *model.tokenizer), model, asked.field);
-    } catch (const Error& error) {
-        throw ApiError(400, fmt::format("{}: {}", asked.field, error.what()), asked.field);
-    }
-}
-
 bool any_strict(std::span<const text::ChatTool> tools) {
     return std::ranges::any_of(tools, &text::ChatTool::strict);
+}
+
+std::string input_grammar(const Conversation& conversation, const std::string& tool) {
+    const auto found = conversation.input_grammars.find(tool);
+    return found == conversation.input_grammars.end() ? std::string() : found->second;
 }
 
 // Calls that the model may choose.
 AskedCalls free_calls(const Conversation& conversation, std::string field) {
     AskedCalls asked{{}, {.any = true, .several = !conversation.one_call}, std::move(field)};
-    for (const text::ChatTool& tool : conversation.options.tools)
-        asked.tools.push_back({tool.name, tool.parameters, tool.strict});
+    for (const text::ChatTool& tool : conversation.options.tools) {
+        const std::string grammar = input_grammar(conversation, tool.name);
+        // The model chooses, and its description says what the grammar is.
+        const bool allow = conversation.allow_unenforced || !grammar.empty();
+        asked.tools.push_back({tool.name, tool.parameters, tool.strict, allow, grammar});
+    }
     return asked;
 }
 
@@ -86,6 +82,11 @@ void set_effort(std::string_view effort, const Fields& fields, std::string_view 
                        fields.path(name));
     if (model.writer->can_think()) options.thinking = true;
     tell_effort(effort, model, options);
+}
+
+void set_reasoning_budget(int64_t tokens, const ModelText& model, Conversation& conversation) {
+    conversation.reasoning_budget = tokens;
+    if (tokens == 0 && model.writer->can_think()) conversation.options.thinking = false;
 }
 
 void tell_effort(std::string_view effort, const ModelText& model, text::ChatOptions& options) {
@@ -183,7 +184,8 @@ void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& 
     }
     std::vector<structure::CallableTool> chosen;
     for (const text::ChatTool& tool : tools) {
-        if (chooses(tool)) chosen.push_back({tool.name, tool.parameters});
+        if (chooses(tool))
+            chosen.push_back({tool.name, tool.parameters, true, !tool.strict, input_grammar(conversation, tool.name)});
     }
     if (chosen.empty()) fields.refuse("tool_choice", "there are no tools that could be called");
     // A function that is named is called once.
@@ -217,10 +219,36 @@ bool ends_begun(std::span<const text::ChatMessage> messages, std::string_view ad
 
 text::WrittenChat write(const Conversation& conversation, const ModelText& model,
                         const std::function<void(uint64_t fewest_bytes)>& check) {
-    const auto& [options, messages, continued, structure, calls, one_call] = conversation;
+    const text::ChatOptions& options = conversation.options;
+    const std::vector<text::ChatMessage>& messages = conversation.messages;
     check(model.writer->fewest_bytes(messages, options));
-    return continued ? model.writer->write_continued(messages, options) : model.writer->write(messages, options);
+    return conversation.continued ? model.writer->write_continued(messages, options)
+                                  : model.writer->write(messages, options);
 }
+
+namespace {
+
+// Holds the answer to the structure and the calls that the conversation asks for. True: to such alone.
+bool hold_answer(ChatRequest& read, const Conversation& conversation, const ModelText& model);
+
+void limit_reasoning(ChatRequest& read, const Conversation& conversation, bool demanded, const ModelText& model) {
+    const text::ReplySyntax& syntax = read.chat.syntax;
+    if (!syntax.reasoning) return;
+    session::Request& request = read.request;
+    const uint64_t context = model.context_of_request(), prompt = request.prompt.size();
+    const uint64_t answer = std::min<uint64_t>(request.max_new_tokens, context > prompt ? context - prompt : 0);
+    const std::optional<int64_t> budget =
+        conversation.reasoning_budget ? conversation.reasoning_budget : model.reasoning_budget;
+    read.chat.end_reasoning = std::make_shared<std::atomic<bool>>(false);
+    const structure::ReasoningLimit limit{structure::reasoning_tokens(budget, answer, demanded),
+                                          read.chat.end_reasoning};
+    request.make_constraint = [inner = std::move(request.make_constraint), syntax, tokenizer = model.tokenizer.get(),
+                               limit] {
+        return structure::limit_reasoning(inner ? inner() : nullptr, syntax, *tokenizer, limit);
+    };
+}
+
+}  // namespace
 
 void write_prompt(ChatRequest& read, const Conversation& conversation, const ModelText& model) {
     text::WrittenChat written = write(conversation, model, [&](uint64_t bytes) { check_length(bytes, model); });
@@ -238,22 +266,42 @@ void write_prompt(ChatRequest& read, const Conversation& conversation, const Mod
     request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone ||
                            !written.reply.content_marks.empty();
     request.show_end = false;
+    const bool demanded = hold_answer(read, conversation, model);
+    limit_reasoning(read, conversation, demanded, model);
+}
+
+namespace {
+
+bool hold_answer(ChatRequest& read, const Conversation& conversation, const ModelText& model) {
+    session::Request& request = read.request;
+    const text::ReplySyntax reply = read.chat.syntax;
     const std::optional<AskedStructure>& structure = conversation.structure;
-    const AskedCalls& calls = conversation.calls;
+    AskedCalls calls = conversation.calls;
+    for (structure::CallableTool& tool : calls.tools) tool.allow_unenforced |= conversation.allow_unenforced;
     // Of an answer that is calls alone a structure says nothing.
-    if (calls_only) return hold_to_calls(request, calls, nullptr, written.reply, model);
-    if (!structure) return;
-    if (written.reply.content_begun)
+    if (!calls.tools.empty() && (!structure || !calls.count.any)) {
+        hold_to_calls(read, calls, nullptr, model);
+        return !calls.count.any;
+    }
+    if (!structure) {
+        report_unenforced(conversation.options.tools, read.delivery);
+        return false;
+    }
+    report_unenforced(*structure, read.delivery);
+    if (reply.content_begun)
         throw ApiError(400, fmt::format("{}: the message to be continued is not held to it", structure->field),
                        structure->field);
     // A text of the structure may spell what begins a call.
     read.chat.syntax.content_or_calls = true;
-    if (written.reply.tools != text::ToolSyntax::kNone) {
+    if (reply.tools != text::ToolSyntax::kNone) {
         const std::string field = any_strict(conversation.options.tools) ? "tools" : structure->field;
-        return hold_to_calls(request, free_calls(conversation, field), &structure->body, written.reply, model);
+        hold_to_calls(read, free_calls(conversation, field), &structure->body, model);
+        return true;
     }
-    hold_to(request, structure::answer_grammar(structure->body, written.reply, *model.tokenizer), model,
-            structure->field);
+    hold_to(request, structure::answer_grammar(structure->body, reply, *model.tokenizer), model, structure->field);
+    return true;
 }
+
+}  // namespace
 
 }  // namespace tessera::server

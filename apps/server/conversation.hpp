@@ -9,8 +9,11 @@
 
 #include <boost/json/object.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +39,11 @@ struct Conversation {
     std::optional<AskedStructure> structure = {};  // nothing: any text will do
     AskedCalls calls = {};
     bool one_call = false;  // of an answer whose calls are the model's choice
+    // Also of strict tools: what their schemas say and cannot be enforced is left out and reported.
+    bool allow_unenforced = false;
+    // Lark grammars of tools that are called with a text, by the tool's name for the model.
+    std::map<std::string, std::string> input_grammars = {};
+    std::optional<int64_t> reasoning_budget = {};  // tokens; negative: any number; nothing: the server's
 };
 
 // Which tools are to be called.
@@ -59,8 +67,10 @@ struct GroupedName {
 // How the answer to a chat is read and told.
 struct ChatDelivery {
     text::ReplySyntax syntax;
-    std::optional<uint32_t> probabilities;           // each token with so many others
-    std::vector<std::string> stops = {};             // that end it, where its dialect tells which of them did
+    std::optional<uint32_t> probabilities;  // each token with so many others
+    std::vector<std::string> stops = {};    // that end it, where its dialect tells which of them did
+    // Set to true to end the reasoning of an answer that is being generated; null: it has none.
+    std::shared_ptr<std::atomic<bool>> end_reasoning = {};
     bool one_call = false;                           // calls behind the first are left out
     bool returns_reasoning = false;                  // reasoning is told again as what the client is to send back
     bool hides_reasoning = false;                    // it is told as that alone
@@ -95,6 +105,9 @@ void set_thinking(bool thinking, std::string_view field, const ModelText& model,
 // all but "none" ask for thinking. `fields`, `name`: where it stands, for messages. Throws ApiError(400).
 void set_effort(std::string_view effort, const Fields& fields, std::string_view name, const ModelText& model,
                 text::ChatOptions& options);
+
+// Sets how many tokens of reasoning the answer may have; 0 switches thinking off where there is a switch.
+void set_reasoning_budget(int64_t tokens, const ModelText& model, Conversation& conversation);
 
 // Gives the word, "minimal" to "max", to a template that knows efforts.
 void tell_effort(std::string_view effort, const ModelText& model, text::ChatOptions& options);
@@ -147,8 +160,8 @@ bool ends_begun(std::span<const text::ChatMessage> messages, std::string_view ad
 text::WrittenChat write(const Conversation& conversation, const ModelText& model,
                         const std::function<void(uint64_t fewest_bytes)>& check);
 
-// Sets the tokens of the request's prompt, how its answer is read and what it is held to. Throws
-// ApiError("context_length_exceeded"), what hold_to() throws, and Error for what the template refuses.
+// Sets the tokens of the request's prompt, how its answer is read, what it is held to and when its reasoning ends.
+// Throws ApiError("context_length_exceeded"), what hold_to() throws, and Error for what the template refuses.
 void write_prompt(ChatRequest& read, const Conversation& conversation, const ModelText& model);
 
 }  // namespace tessera::server

@@ -40,6 +40,8 @@ struct EndpointContext {
     ByteBudget& json_memory;  // of large responses, while they are made
     RequestWorkers& workers;
     std::function<ServerStatus()> status;  // on the thread of I/O
+    // Calls Responder::end_reasoning() of responses in the making until one returns true. Any thread.
+    std::function<bool(std::string_view id, std::string_view client)> end_reasoning;
 };
 
 // Exactly one of the handlers is set, or `refusal`.

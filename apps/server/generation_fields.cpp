@@ -67,6 +67,7 @@ constexpr FieldRow kGenerationRows[] = {
     {"grammar", kHonoured, "the answer is what the grammar says, in llama.cpp's GBNF"},
     {"grammar_string", kHonoured, "as grammar"},
     {"structured_outputs", kHonoured, "one of the forms above"},
+    {"unenforced", kHonoured, kUnenforcedTold},
 
     {"model", kHarmless, "the one model answers, whatever it is called"},
     {"user", kHarmless, kBookkeeping},
@@ -223,7 +224,8 @@ constexpr FieldRow kJsonSchema[] = {
     {"name", kHonoured, "a text, of no effect"},
     {"description", kHonoured, "a text, of no effect"},
     {"schema", kHonoured, "what the answer is"},
-    {"strict", kHonoured, "the answer keeps to the schema with both values"},
+    {"strict", kHonoured,
+     "true: objects with properties have no others; the answer keeps to the schema with both values"},
 };
 
 constexpr FieldRow kStructuredOutputs[] = {

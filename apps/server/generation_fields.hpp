@@ -19,6 +19,10 @@ inline constexpr std::string_view kCacheOptionsTold = "an object, of which nothi
 inline constexpr std::string_view kDimensionsText =
     "values of each vector: its first ones, normalised again; vectors of a model that was not trained for it lose "
     "meaning";
+inline constexpr std::string_view kUnenforcedTold =
+    "allow: what a schema says and cannot be enforced is left out and listed in the header x-tessera-unenforced; "
+    "reject, "
+    "the default: it is refused by name";
 inline constexpr std::string_view kTextAlone = "this version reads and makes text alone";
 
 // Of every request that generates text.

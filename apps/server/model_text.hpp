@@ -17,9 +17,11 @@ struct ModelText {
     std::string name;  // to clients
     std::unique_ptr<text::Tokenizer> tokenizer;
     std::unique_ptr<structure::Helper> structure;  // null: no answer can be held to a form
+    std::string structure_fault;                   // why there is no structured output; empty: there is
     std::unique_ptr<ChatWriter> writer;            // null: the file has no template that is known
     std::string writer_fault;                      // why
     session::SamplingParameters sampling;          // where a request says nothing
+    std::optional<int64_t> reasoning_budget;       // tokens, where a request says nothing; negative: any number
     bool random_seed = true;                       // each request that says none gets another
     // Of hidden states, where a request says nothing; nothing: as the file asks, which is not computed.
     std::optional<session::Pooling> pooling = session::Pooling::kLast;

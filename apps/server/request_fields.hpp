@@ -24,6 +24,8 @@ struct Delivery {
     bool timings = false;          // with each part of a stream
     uint32_t choices = 1;          // of each prompt
     const Dialect* dialect = &kOpenAi;
+    // Parts of schemas that the answer is not held to: "tools.NAME/properties/a/uniqueItems".
+    std::vector<std::string> unenforced = {};
 };
 
 Delivery read_delivery(const Fields& fields);

@@ -1,6 +1,7 @@
 #include "apps/server/responder.hpp"
 
 #include "apps/server/api_error.hpp"
+#include "apps/server/structure_fields.hpp"
 #include "core/base/error.hpp"
 #include "core/text/json_writer.hpp"
 
@@ -79,8 +80,11 @@ Responder::Responder(std::shared_ptr<Exchange> exchange, std::shared_ptr<const S
                    .count()),
       exchange_(std::move(exchange)),
       model_(std::move(model)),
-      delivery_(delivery),
-      choices_(static_cast<uint32_t>(prompts) * delivery.choices) {}
+      delivery_(std::move(delivery)),
+      choices_(static_cast<uint32_t>(prompts) * delivery_.choices) {
+    for (const std::string& part : delivery_.unenforced)
+        exchange_->add_header("X-Tessera-Unenforced", header_value(part));
+}
 
 void Responder::start(std::vector<session::Request> prompts, const ClientLimits& limits, ClientAccounts& accounts) {
     const auto self = shared_from_this();
@@ -91,6 +95,7 @@ void Responder::start(std::vector<session::Request> prompts, const ClientLimits&
     }
     ticket_ = accounts.admit(prompts.front().client, limits, model_->engine->max_sequences(), choices_, prompt_tokens_);
     left_ = choices_;
+    client_ = prompts.front().client;
     // Without keys what is cached may be another client's.
     tells_cached_ = !prompts.front().space.empty();
     exchange_->when_gone([weak = weak_from_this()] {
@@ -148,6 +153,10 @@ void Responder::start(std::vector<session::Request> prompts, const ClientLimits&
         if (error.code() == TSR_CANCELLED) throw ApiError(503, error.what(), {}, "stopping");
         throw;
     }
+}
+
+bool Responder::end_reasoning(std::string_view id, std::string_view client) const {
+    return id.size() >= id_.size() && id.ends_with(id_) && client == client_ && end_all_reasoning();
 }
 
 void Responder::cancel() {

@@ -38,10 +38,16 @@ class Responder : public std::enable_shared_from_this<Responder> {
     // How long whole responses are put together; at once if this is not called. Before start().
     void make_whole_by(Later later) { later_ = std::move(later); }
 
+    // Ends the reasoning of the answers being generated, if the response has this id ("chatcmpl-...") and was asked for
+    // by this client. False: it is another response, or has no reasoning. Any thread; after start().
+    bool end_reasoning(std::string_view id, std::string_view client) const;
+
     // Sends what the dialect has for it if a stream has been silent for that long.
     void ping(std::chrono::steady_clock::duration silence);
 
   protected:
+    // False: the answers have no reasoning. Any thread.
+    virtual bool end_all_reasoning() const { return false; }
     // A part of the answer's text. `timings`: an object of JSON, if the request wants them with each part.
     virtual void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) = 0;
     // Of a prompt, in order, if its request wants them. Its choices may have tokens before.
@@ -108,6 +114,7 @@ class Responder : public std::enable_shared_from_this<Responder> {
     const Delivery delivery_;
     Later later_;
     const uint32_t choices_;  // of all prompts
+    std::string client_;
     uint64_t first_seed_ = 0, prompt_tokens_ = 0;
     double prompt_seconds_ = 0, generation_seconds_ = 0;
     std::unique_ptr<ClientAccounts::Ticket> ticket_;  // each choice gives back its place

@@ -49,7 +49,17 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     served->name = model_name(options.server, model);
     served->path = model.path.string();
     served->tokenizer = make_tokenizer(model.file);
-    served->structure = std::make_unique<structure::Helper>(*served->tokenizer);
+    served->structure = std::make_unique<structure::Helper>(*served->tokenizer, options.model.structured_library);
+    served->structure_fault = served->structure->check();
+    if (served->structure_fault.empty())
+        say("structured output is available");
+    else if (options.model.structured_library)
+        fail(TSR_NOT_FOUND, "--structured-library: {}", served->structure_fault);
+    else
+        say(
+            fmt::format("structured output is not available: {}; run tools/setup --structured, or give the library by "
+                        "--structured-library FILE",
+                        served->structure_fault));
     served->chat_template = options.model.chat_template.value_or(options.model.chat_template_text.value_or(
         std::string(model.file.metadata().find_string("tokenizer.chat_template").value_or(""))));
     try {
@@ -69,6 +79,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     }
     served->sampling =
         sampling_parameters(options.model, model.bundled, *served->tokenizer, model.file.metadata(), say);
+    served->reasoning_budget = options.model.reasoning_budget;
     served->random_seed = !options.model.seed_given;
     served->infill = text::find_infill_tokens(model.file.metadata(), *served->tokenizer);
     served->pooling = pooling_of(options.server, model.file.metadata());

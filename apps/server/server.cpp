@@ -106,6 +106,7 @@ struct Server::State {
     void wait_for_signal();
     void reload_identity();
     void begin_draining();
+    bool end_reasoning(std::string_view id, std::string_view client);
     size_t count_unanswered();
 
     const ServerSettings& settings;
@@ -138,8 +139,15 @@ struct Server::State {
     std::atomic<bool> hurries{false};
     Clock::time_point drain_until;
     RequestWorkers workers;
-    const EndpointContext endpoint_context{host,     settings,    name,    access,
-                                           accounts, json_memory, workers, [this] { return status(); }};
+    const EndpointContext endpoint_context{host,
+                                           settings,
+                                           name,
+                                           access,
+                                           accounts,
+                                           json_memory,
+                                           workers,
+                                           [this] { return status(); },
+                                           [this](auto id, auto client) { return end_reasoning(id, client); }};
     std::thread thread;
 };
 
@@ -303,6 +311,16 @@ void Server::State::reload_identity() {
     } catch (const Error& error) {
         log().error("the certificate could not be read again and is as before: {}", error.what());
     }
+}
+
+bool Server::State::end_reasoning(std::string_view id, std::string_view client) {
+    std::vector<std::shared_ptr<Responder>> all;
+    {
+        const std::scoped_lock lock(mutex);
+        for (const auto& weak : responders)
+            if (auto responder = weak.lock()) all.push_back(std::move(responder));
+    }
+    return std::ranges::any_of(all, [&](const auto& responder) { return responder->end_reasoning(id, client); });
 }
 
 void Server::State::begin_draining() {

@@ -29,16 +29,16 @@ AskedStructure asked(const std::string& field, const Make& make) {
 }
 
 // An object, or true or false; a text of JSON, too, as clients of other servers send it.
-AskedStructure schema_of(const std::string& field, const json::value& value) {
+AskedStructure schema_of(const std::string& field, const json::value& value, const structure::SchemaOptions& options) {
     return asked(field, [&] {
-        if (value.is_string()) return structure::schema_body(std::string_view(value.get_string()));
-        return structure::schema_body(value);
+        if (value.is_string()) return structure::schema_body(std::string_view(value.get_string()), options);
+        return structure::schema_body(value, options);
     });
 }
 
 // {"type": "json_schema", "json_schema": {"name": ..., "schema": ..., "strict": ...}}; also with "schema" beside the
 // type, as llama-server takes it.
-std::optional<AskedStructure> read_response_format(const Fields& fields) {
+std::optional<AskedStructure> read_response_format(const Fields& fields, structure::SchemaOptions options) {
     const json::object* const given = fields.object("response_format");
     if (!given) return std::nullopt;
     const Fields format(*given, response_format_table(), fields.path("response_format"));
@@ -51,19 +51,19 @@ std::optional<AskedStructure> read_response_format(const Fields& fields) {
             const Fields inner(*described, json_schema_table(), format.path("json_schema"));
             inner.text("name");
             inner.text("description");
-            inner.boolean("strict");
+            options.closed = inner.boolean("strict").value_or(false);
             const json::value* const its_schema = inner.find("schema");
             if (!its_schema) inner.reject("schema", "a JSON schema");
             if (schema) format.contradict("json_schema", "schema");
-            made = schema_of(inner.path("schema"), *its_schema);
+            made = schema_of(inner.path("schema"), *its_schema, options);
             inner.check_read();
         } else {
             if (!schema) format.reject("json_schema", "an object with a schema");
-            made = schema_of(format.path("schema"), *schema);
+            made = schema_of(format.path("schema"), *schema, options);
         }
     } else if (type == "json_object") {
         if (described) format.refuse("json_schema", "belongs to the type json_schema");
-        made = schema ? schema_of(format.path("schema"), *schema)
+        made = schema ? schema_of(format.path("schema"), *schema, options)
                       : asked("response_format", [] { return structure::any_object_body(); });
     } else if (type == "text") {
         if (described) format.refuse("json_schema", "belongs to the type json_schema");
@@ -104,13 +104,14 @@ std::optional<std::string_view> given_of(const Fields& fields, std::initializer_
 
 // Of fields that may stand in the request or in an object of it.
 std::vector<AskedStructure> read_named(const Fields& fields, const ModelText& model,
+                                       const structure::SchemaOptions& options,
                                        std::initializer_list<std::string_view> schemas,
                                        std::initializer_list<std::string_view> patterns,
                                        std::initializer_list<std::string_view> choices,
                                        std::initializer_list<std::string_view> grammars) {
     std::vector<AskedStructure> found;
     if (const auto name = given_of(fields, schemas))
-        found.push_back(schema_of(fields.path(*name), *fields.find(*name)));
+        found.push_back(schema_of(fields.path(*name), *fields.find(*name), options));
     if (const auto name = given_of(fields, patterns))
         found.push_back(asked(fields.path(*name), [&] { return structure::regex_body(*fields.text(*name)); }));
     if (const auto name = given_of(fields, choices)) found.push_back(choice_body_of(fields, *name));
@@ -122,8 +123,25 @@ std::vector<AskedStructure> read_named(const Fields& fields, const ModelText& mo
 
 }  // namespace
 
-AskedStructure structure_of(const std::string& field, const json::value& schema) {
-    return schema_of(field, schema);
+bool allows_unenforced(const Fields& fields) {
+    const auto word = fields.text("unenforced");
+    if (word && *word != "allow" && *word != "reject") fields.reject("unenforced", R"("allow" or "reject")");
+    return word == "allow";
+}
+
+std::string header_value(std::string_view part) {
+    constexpr size_t kMostPartBytes = 200;
+    std::string made;
+    for (const char c : part.substr(0, kMostPartBytes)) {
+        const bool plain = c > ' ' && c < 0x7f && c != ',' && c != '%';
+        made += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+    return made;
+}
+
+AskedStructure structure_of(const std::string& field, const json::value& schema,
+                            const structure::SchemaOptions& options) {
+    return schema_of(field, schema, options);
 }
 
 AskedStructure any_object(const std::string& field) {
@@ -131,18 +149,19 @@ AskedStructure any_object(const std::string& field) {
 }
 
 std::optional<AskedStructure> read_structure(const Fields& fields, const ModelText& model) {
+    const structure::SchemaOptions options{.allow_unenforced = allows_unenforced(fields)};
     std::vector<AskedStructure> found =
-        read_named(fields, model, {"json_schema", "guided_json"}, {"regex", "guided_regex"},
+        read_named(fields, model, options, {"json_schema", "guided_json"}, {"regex", "guided_regex"},
                    {"choice", "guided_choice"}, {"grammar", "grammar_string"});
     if (const json::object* const outputs = fields.object("structured_outputs")) {
         const Fields inner(*outputs, structured_outputs_table(), fields.path("structured_outputs"));
-        for (AskedStructure& one : read_named(inner, model, {"json"}, {"regex"}, {"choice"}, {"grammar"}))
+        for (AskedStructure& one : read_named(inner, model, options, {"json"}, {"regex"}, {"choice"}, {"grammar"}))
             found.push_back(std::move(one));
         if (inner.boolean("json_object").value_or(false))
             found.push_back(asked(inner.path("json_object"), [] { return structure::any_object_body(); }));
         inner.check_read();
     }
-    if (auto format = read_response_format(fields)) found.push_back(std::move(*format));
+    if (auto format = read_response_format(fields, options)) found.push_back(std::move(*format));
     if (found.empty()) return std::nullopt;
     if (found.size() > 1)
         throw ApiError(400,
@@ -182,7 +201,13 @@ void hold_to(session::Request& request, const structure::GrammarText& grammar, c
     }
 }
 
-void hold_to(session::Request& request, const AskedStructure& structure, const ModelText& model) {
+void report_unenforced(const AskedStructure& structure, Delivery& delivery) {
+    for (const std::string& place : structure.body.unenforced)
+        delivery.unenforced.push_back(fmt::format("{}/{}", structure.field, place));
+}
+
+void hold_to(session::Request& request, const AskedStructure& structure, const ModelText& model, Delivery& delivery) {
+    report_unenforced(structure, delivery);
     hold_to(request, structure::answer_grammar(structure.body), model, structure.field);
 }
 

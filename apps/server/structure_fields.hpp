@@ -3,11 +3,13 @@
 
 #include "apps/server/json_fields.hpp"
 #include "apps/server/model_text.hpp"
+#include "apps/server/request_fields.hpp"
 #include "apps/structure/answer_grammar.hpp"
 #include "core/session/generation.hpp"
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace tessera::server {
 
@@ -16,12 +18,20 @@ struct AskedStructure {
     structure::Body body;
 };
 
+// Whether the field "unenforced" is "allow": what a schema says and cannot be enforced is left out and reported in
+// place of a refusal. Throws ApiError(400).
+bool allows_unenforced(const Fields& fields);
+
+// A part of a schema as a value of the header x-tessera-unenforced: with percent escapes for what headers cannot have.
+std::string header_value(std::string_view part);
+
 // Nothing: any text will do. Throws ApiError(400) for what cannot be held to, and where two fields ask.
 std::optional<AskedStructure> read_structure(const Fields& fields, const ModelText& model);
 
 // What the field `field` asks for with a JSON schema: an object, true or false, or a text of JSON. Throws ApiError(400)
 // for what cannot be held to.
-AskedStructure structure_of(const std::string& field, const boost::json::value& schema);
+AskedStructure structure_of(const std::string& field, const boost::json::value& schema,
+                            const structure::SchemaOptions& options);
 
 // Any object of JSON.
 AskedStructure any_object(const std::string& field);
@@ -31,7 +41,10 @@ AskedStructure any_object(const std::string& field);
 void hold_to(session::Request& request, const structure::GrammarText& grammar, const ModelText& model,
              const std::string& field);
 
-// The same, for answers that are the structure alone, without reasoning before it.
-void hold_to(session::Request& request, const AskedStructure& structure, const ModelText& model);
+// The same, for answers that are the structure alone, without reasoning before it. Adds to delivery.unenforced.
+void hold_to(session::Request& request, const AskedStructure& structure, const ModelText& model, Delivery& delivery);
+
+// Adds what the structure leaves out to delivery.unenforced.
+void report_unenforced(const AskedStructure& structure, Delivery& delivery);
 
 }  // namespace tessera::server

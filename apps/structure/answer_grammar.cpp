@@ -1,7 +1,6 @@
 #include "apps/structure/answer_grammar.hpp"
 
 #include "apps/structure/ecma_pattern.hpp"
-#include "apps/structure/json_schema.hpp"
 #include "apps/structure/lark.hpp"
 #include "core/base/error.hpp"
 #include "core/text/tool_reader.hpp"
@@ -55,12 +54,14 @@ std::string content_header(const text::ReplySyntax& reply, const text::Tokenizer
     return either.empty() ? "" : fmt::format("({})?", either);
 }
 
-Body schema_body(const boost::json::value& schema) {
-    return {fmt::format("body: %json {}\n", schema_rule(schema))};
+Body schema_body(const boost::json::value& schema, const SchemaOptions& options) {
+    ReadSchema read = read_schema(schema, options);
+    return {.rules = fmt::format("body: %json {}\n", schema_rule(read.schema)),
+            .unenforced = std::move(read.unenforced)};
 }
 
-Body schema_body(std::string_view schema) {
-    return {fmt::format("body: %json {}\n", schema_grammar(schema).text)};
+Body schema_body(std::string_view schema, const SchemaOptions& options) {
+    return schema_body(parse_schema(schema), options);
 }
 
 Body any_object_body() {
@@ -72,7 +73,7 @@ Body regex_body(std::string_view pattern) {
     // All of the answer is matched in any case.
     if (pattern.starts_with('^')) pattern.remove_prefix(1);
     if (pattern.ends_with('$') && !pattern.ends_with("\\$")) pattern.remove_suffix(1);
-    return {fmt::format("body: BODY\nBODY: {}\n", lark_regex(translate_pattern(pattern)))};
+    return {.rules = fmt::format("body: BODY\nBODY: {}\n", lark_regex(translate_pattern(pattern)))};
 }
 
 Body choice_body(std::span<const std::string> choices) {
@@ -81,7 +82,7 @@ Body choice_body(std::span<const std::string> choices) {
     check_bytes("the choices have", bytes);
     std::string all;
     for (const std::string& choice : choices) all += (all.empty() ? "" : "|") + quoted_for_regex(choice);
-    return {fmt::format("body: BODY\nBODY: {}\n", lark_regex(all))};
+    return {.rules = fmt::format("body: BODY\nBODY: {}\n", lark_regex(all))};
 }
 
 GrammarText answer_grammar(const Body& body) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/structure/helper.hpp"
+#include "apps/structure/json_schema.hpp"
 #include "core/text/reply_parser.hpp"
 
 #include <boost/json/value.hpp>
@@ -17,11 +18,13 @@ namespace tessera::structure {
 struct Body {
     std::string rules;
     bool has_header = false;  // it begins with what the syntax writes before content, or needs none
+    // Places of what a schema says and the rules do not: "properties/a/uniqueItems", of a tool "NAME/properties/a/not".
+    std::vector<std::string> unenforced = {};
 };
 
 // All throw Error(TSR_INVALID_ARGUMENT) with what cannot be held to.
-Body schema_body(const boost::json::value& schema);
-Body schema_body(std::string_view schema);
+Body schema_body(const boost::json::value& schema, const SchemaOptions& options = {});
+Body schema_body(std::string_view schema, const SchemaOptions& options = {});
 Body any_object_body();
 // A pattern that all of the answer matches, as translate_pattern() takes it.
 Body regex_body(std::string_view pattern);

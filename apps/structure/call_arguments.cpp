@@ -2,6 +2,7 @@
 
 #include "apps/structure/json_schema.hpp"
 #include "apps/structure/lark.hpp"
+#include "apps/structure/schema_references.hpp"
 #include "apps/structure/value_rules.hpp"
 #include "core/base/error.hpp"
 #include "core/text/call_body.hpp"
@@ -46,39 +47,71 @@ struct Parameter {
     bool required = false;
 };
 
-std::vector<Parameter> parameters_in(const json::object& schema) {
+// What to do with a part of a schema that arguments in the model's format are not held to.
+class PartsLeftOut {
+  public:
+    PartsLeftOut(bool allowed, std::vector<std::string>& places) : allowed_(allowed), places_(places) {}
+
+    // Throws unless that is allowed. `place`: a JSON pointer.
+    void keyword(const std::string& place, std::string_view keyword, std::string_view why) {
+        if (!allowed_) refuse_keyword(place, keyword, why);
+        places_.push_back(fmt::format("{}/{}", place, keyword).substr(1));
+    }
+
+    // Calls `make` with the parameter; with one of any value where that throws.
+    template <typename Make>
+    auto parameter(const Parameter& one, ValueRules& rules, const Make& make) {
+        try {
+            return rules.attempt([&] { return make(one); });
+        } catch (const Error& error) {
+            if (!allowed_ || error.code() != TSR_INVALID_ARGUMENT) throw;
+        }
+        Parameter any = one;
+        any.schema = json::object();
+        auto made = make(any);
+        places_.push_back(one.place.substr(1));
+        return made;
+    }
+
+  private:
+    const bool allowed_;
+    std::vector<std::string>& places_;
+};
+
+std::vector<Parameter> parameters_in(const json::object& schema, PartsLeftOut& left_out) {
     for (const auto& [key, value] : schema) {
         const std::string_view name(key.data(), key.size());
         if (std::ranges::find(kKnown, name) == std::end(kKnown))
-            refuse_keyword("", name, "is a keyword that arguments in the model's format of calls are not held to");
+            left_out.keyword("", name, "is a keyword that arguments in the model's format of calls are not held to");
     }
     std::vector<Parameter> found;
     if (const json::value* const properties = schema.if_contains("properties")) {
         for (const auto& [key, value] : properties->get_object()) {
             const std::string name(key.data(), key.size());
-            found.push_back({name, value, "/properties/" + name});
+            found.push_back({name, value, "/properties/" + pointer_part(name)});
         }
     }
     const json::value* const additional = schema.if_contains("additionalProperties");
     const bool none = additional && additional->is_bool() && !additional->get_bool();
     if (found.empty() && additional && !none)
-        refuse_keyword("", "additionalProperties", "arguments in the model's format of calls are those of properties");
+        left_out.keyword("", "additionalProperties",
+                         "arguments in the model's format of calls are those of properties");
     if (const json::value* const required = schema.if_contains("required")) {
-        if (!required->is_array()) refuse_keyword("", "required", "expected a list of names");
         for (const json::value& one : required->get_array()) {
-            if (!one.is_string()) refuse_keyword("", "required", "expected a list of names");
             const auto declared = std::ranges::find(found, std::string_view(one.get_string()), &Parameter::name);
-            if (declared == found.end()) refuse_keyword("", "required", "names a property that is not declared");
-            declared->required = true;
+            if (declared == found.end())
+                left_out.keyword("", "required", "names a property that is not declared");
+            else
+                declared->required = true;
         }
     }
     const auto needed = std::ranges::count(found, true, &Parameter::required);
     if (const json::value* const least = schema.if_contains("minProperties"))
         if (least->to_number<double>() > static_cast<double>(needed))
-            refuse_keyword("", "minProperties", "arguments are not held to more than those that are required");
+            left_out.keyword("", "minProperties", "arguments are not held to more than those that are required");
     if (const json::value* const most = schema.if_contains("maxProperties"))
         if (most->to_number<double>() < static_cast<double>(found.size()))
-            refuse_keyword("", "maxProperties", "arguments are not held to fewer than there are properties");
+            left_out.keyword("", "maxProperties", "arguments are not held to fewer than there are properties");
     return found;
 }
 
@@ -94,10 +127,11 @@ class TagArguments {
           tokenizer_(tokenizer),
           rules_(root, ValueSyntax::kJson, tags.forbidden, prefix, tokenizer) {}
 
-    CallArguments of(std::span<const Parameter> parameters) {
+    CallArguments of(std::span<const Parameter> parameters, PartsLeftOut& left_out) {
         std::string expression;
         for (const Parameter& one : parameters) {
-            std::string written = parameter(one);
+            const std::string written =
+                left_out.parameter(one, rules_, [&](const Parameter& each) { return parameter(each); });
             if (written.empty()) continue;
             expression += fmt::format("({}){} ", written, one.required ? "" : "?");
         }
@@ -205,7 +239,7 @@ class TagArguments {
 };
 
 CallArguments literal_arguments(ArgumentsSyntax syntax, const json::value& root, bool held, const std::string& prefix,
-                                const text::Tokenizer& tokenizer) {
+                                const text::Tokenizer& tokenizer, PartsLeftOut& left_out) {
     const bool gemma = syntax == ArgumentsSyntax::kGemma;
     ValueRules rules(root, gemma ? ValueSyntax::kGemma : ValueSyntax::kPython, gemma ? "<|\"|>" : "", prefix,
                      tokenizer);
@@ -215,12 +249,14 @@ CallArguments literal_arguments(ArgumentsSyntax syntax, const json::value& root,
         return {fmt::format("({} ({} {})*)?", one, lark_text(separator), one), rules.take_rules()};
     }
     std::vector<ValueRules::Member> members;
-    for (const Parameter& one : parameters_in(root.get_object())) {
-        if (kinds_of(one.schema, root, one.place).empty() && !one.required) continue;
-        members.push_back({fmt::format("{} ({})", lark_text(rules.bare_key(one.name, one.place) + std::string(mark)),
-                                       rules.value(one.schema, one.place)),
-                           one.required});
-    }
+    const auto member = [&](const Parameter& one) -> std::string {
+        if (kinds_of(one.schema, root, one.place).empty() && !one.required) return {};
+        return fmt::format("{} ({})", lark_text(rules.bare_key(one.name, one.place) + std::string(mark)),
+                           rules.value(one.schema, one.place));
+    };
+    for (const Parameter& one : parameters_in(root.get_object(), left_out))
+        if (std::string made = left_out.parameter(one, rules, member); !made.empty())
+            members.push_back({std::move(made), one.required});
     std::string expression = rules.members(members, separator);
     return {std::move(expression), rules.take_rules()};
 }
@@ -229,12 +265,12 @@ CallArguments literal_arguments(ArgumentsSyntax syntax, const json::value& root,
 
 CallArguments call_arguments(const CallFormat& format, const CallableTool& tool, const json::value& parameters,
                              const std::string& prefix, const text::ReplySyntax& reply,
-                             const text::Tokenizer& tokenizer) {
-    const json::value root = checked_schema(parameters);
+                             const text::Tokenizer& tokenizer, std::vector<std::string>& unenforced) {
+    PartsLeftOut left_out(tool.allow_unenforced, unenforced);
     if (format.arguments != ArgumentsSyntax::kTags)
-        return literal_arguments(format.arguments, root, tool.held, prefix, tokenizer);
-    TagArguments arguments(*format.tags, tool.name, root, prefix, reply, tokenizer);
-    return tool.held ? arguments.of(parameters_in(root.get_object())) : arguments.any();
+        return literal_arguments(format.arguments, parameters, tool.held, prefix, tokenizer, left_out);
+    TagArguments arguments(*format.tags, tool.name, parameters, prefix, reply, tokenizer);
+    return tool.held ? arguments.of(parameters_in(parameters.get_object(), left_out), left_out) : arguments.any();
 }
 
 std::string optional_breaks(std::string_view text, const text::Tokenizer& tokenizer) {

@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera::structure {
 
@@ -15,11 +16,12 @@ struct CallArguments {
     std::string expression, rules;
 };
 
-// `prefix`: what names of rules begin with. Throws Error(TSR_INVALID_ARGUMENT) for a schema that they cannot be held
-// to.
+// `parameters`: as read_schema() returns them. `prefix`: what names of rules begin with. `unenforced`: gets the places
+// of keywords and parameters that are left out, if the tool allows that. Throws Error(TSR_INVALID_ARGUMENT) for a
+// schema that arguments cannot be held to.
 CallArguments call_arguments(const CallFormat& format, const CallableTool& tool, const boost::json::value& parameters,
                              const std::string& prefix, const text::ReplySyntax& reply,
-                             const text::Tokenizer& tokenizer);
+                             const text::Tokenizer& tokenizer, std::vector<std::string>& unenforced);
 
 // As lark_markers(), with kOptionalBreak.
 std::string optional_breaks(std::string_view text, const text::Tokenizer& tokenizer);

@@ -254,6 +254,8 @@ class Translator {
 }  // namespace
 
 std::string translate_pattern(std::string_view pattern) {
+    // pydantic's Decimal, whose look-ahead only demands a digit.
+    if (pattern == R"(^(?!^[-+.]*$)[+-]?0*\d*\.?\d*$)") pattern = R"(^[+-]?(?:\d+\.?\d*|\.\d+)$)";
     if (!is_utf8(pattern)) fail(TSR_INVALID_ARGUMENT, "the pattern is not UTF-8");
     return Translator(pattern).run();
 }

@@ -21,8 +21,11 @@ using Kind = GbnfNode::Kind;
 
 class LarkWriter {
   public:
-    LarkWriter(Gbnf grammar, std::string_view root_name, const text::Tokenizer& tokenizer, GbnfLexer lexer)
-        : terminals_(std::move(grammar), lexer), root_name_(root_name), tokenizer_(tokenizer) {}
+    LarkWriter(Gbnf grammar, std::string_view root_name, const text::Tokenizer& tokenizer, GbnfLexer lexer,
+               std::string_view prefix = {})
+        : terminals_(std::move(grammar), lexer), root_name_(root_name), tokenizer_(tokenizer), prefix_(prefix) {
+        for (const char c : prefix) upper_ += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    }
 
     std::string run() {
         for (const GbnfRule& rule : grammar().rules) check_tokens(rule.node);
@@ -31,11 +34,11 @@ class LarkWriter {
         while (!left_.empty()) {
             const auto [rule, terminal] = left_.back();
             left_.pop_back();
-            out += fmt::format("{}{}: ", terminal ? "G" : "g", rule);
+            out += written(rule, terminal) + ": ";
             write(grammar().rules[rule].node, terminal, out);
             out += "\n";
         }
-        for (const auto& [text, number] : named_) out += fmt::format("T{}: {}\n", number, text);
+        for (const auto& [text, number] : named_) out += fmt::format("{}T{}: {}\n", upper_, number, text);
         return out;
     }
 
@@ -45,7 +48,10 @@ class LarkWriter {
     // Lark tells terminals from rules by their letters.
     std::string name_of(size_t rule, bool terminal) {
         if (used_.emplace(rule, terminal).second) left_.emplace_back(rule, terminal);
-        return fmt::format("{}{}", terminal ? "G" : "g", rule);
+        return written(rule, terminal);
+    }
+    std::string written(size_t rule, bool terminal) const {
+        return fmt::format("{}{}{}", terminal ? upper_ : prefix_, terminal ? "G" : "g", rule);
     }
 
     static std::string code_point(uint32_t value) { return fmt::format("\\x{{{:x}}}", value); }
@@ -80,7 +86,7 @@ class LarkWriter {
         const bool may_be_empty = terminals_.may_be_empty(node);
         if (may_be_empty) text = fmt::format("({}) & /(?s:.+)/", text);
         const auto number = named_.try_emplace(std::move(text), named_.size()).first->second;
-        out += fmt::format("T{}{}", number, may_be_empty ? "?" : "");
+        out += fmt::format("{}T{}{}", upper_, number, may_be_empty ? "?" : "");
     }
 
     std::string token_of(const std::string& name) const {
@@ -151,6 +157,8 @@ class LarkWriter {
     const GbnfTerminals terminals_;
     const std::string_view root_name_;
     const text::Tokenizer& tokenizer_;
+    const std::string prefix_;
+    std::string upper_;                       // the prefix of terminals
     std::set<std::pair<size_t, bool>> used_;  // rules, as terminals or not
     std::vector<std::pair<size_t, bool>> left_;
     std::map<std::string, size_t> named_;  // terminals that have no name of their own
@@ -163,8 +171,13 @@ std::string translate_gbnf(std::string_view grammar, std::string_view root_name,
     return LarkWriter(parse_gbnf(grammar), root_name, tokenizer, lexer).run();
 }
 
+std::string write_gbnf(Gbnf grammar, std::string_view root_name, const text::Tokenizer& tokenizer,
+                       std::string_view prefix) {
+    return LarkWriter(std::move(grammar), root_name, tokenizer, GbnfLexer::kTerminals, prefix).run();
+}
+
 Body gbnf_body(std::string_view grammar, const text::Tokenizer& tokenizer) {
-    return {translate_gbnf(grammar, "body", tokenizer)};
+    return {.rules = translate_gbnf(grammar, "body", tokenizer)};
 }
 
 }  // namespace tessera::structure

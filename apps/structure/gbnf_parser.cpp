@@ -121,7 +121,8 @@ class GbnfParser {
                     refuse(fmt::format("more than {} repetitions follow one another; put them into one", kMostDepth));
                 GbnfNode repeated{.kind = Kind::kRepetition, .least = times->first, .most = times->second};
                 repeated.parts.push_back(std::move(*item));
-                item = std::move(repeated);
+                // No times: nothing, which machine-written grammars have.
+                item = times->second == 0 ? GbnfNode{} : std::move(repeated);
                 skip(depth > 0);
             }
             made.parts.push_back(std::move(*item));

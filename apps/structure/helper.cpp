@@ -68,8 +68,9 @@ SharedMemory vocabulary_file(const text::Tokenizer& tokenizer) {
 
 }  // namespace
 
-Helper::Helper(const text::Tokenizer& tokenizer)
-    : Helper(tokenizer, beside_program("tessera-constrain"), beside_program(TSR_STRUCTURED_LIBRARY)) {}
+Helper::Helper(const text::Tokenizer& tokenizer, const std::optional<fs::path>& library)
+    : Helper(tokenizer, beside_program("tessera-constrain"),
+             library ? fs::absolute(*library) : beside_program(TSR_STRUCTURED_LIBRARY)) {}
 
 Helper::Helper(const text::Tokenizer& tokenizer, fs::path program, fs::path library, uint64_t most_memory)
     : tokenizer_(tokenizer),
@@ -86,6 +87,19 @@ std::string Helper::missing() const {
     if (!fs::exists(library_, error)) return library_.string() + " is missing";
     if (!fs::exists(program_, error)) return program_.string() + " is missing";
     return {};
+}
+
+std::string Helper::check() {
+    if (std::string fault = missing(); !fault.empty()) return fault;
+    const std::scoped_lock lock(mutex_);
+    if (process_ >= 0) return {};
+    try {
+        start();
+        stop();
+        return {};
+    } catch (const Error& error) {
+        return error.what();
+    }
 }
 
 // With mutex_ held.

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace tessera::structure {
@@ -51,8 +52,9 @@ class Grammar {
 // Any thread.
 class Helper {
   public:
-    // `tokenizer` outlives the helper and what it makes. Starts nothing.
-    explicit Helper(const text::Tokenizer& tokenizer);
+    // `tokenizer` outlives the helper and what it makes. `library`: llguidance's; nothing: the one that was installed
+    // with this program. Starts nothing.
+    explicit Helper(const text::Tokenizer& tokenizer, const std::optional<std::filesystem::path>& library = {});
     // As above, with a program and a library other than those beside this program.
     // `most_memory`: bytes of all processes together.
     Helper(const text::Tokenizer& tokenizer, std::filesystem::path program, std::filesystem::path library,
@@ -63,6 +65,10 @@ class Helper {
 
     // Why there is nothing to compile grammars with: the library or the program is missing. Empty: there is.
     std::string missing() const;
+
+    // Starts the helper once and ends it. Returns why it does not work, as missing() or with what the library lacks;
+    // empty: grammars can be compiled. Takes as long as reading the vocabulary.
+    std::string check();
 
     // Throws Error: TSR_NOT_FOUND as missing() says, and where the library cannot be loaded; TSR_DOES_NOT_FIT while
     // other grammars and answers have the memory that all may have together; TSR_INVALID_ARGUMENT with the reason for a

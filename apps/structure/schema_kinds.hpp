@@ -20,7 +20,7 @@ struct SchemaKind {
     std::string place;                 // for messages
 };
 
-// The kinds of values of a schema within `root`, both as checked_schema() returns them; none: it is false. Throws
+// The kinds of values of a schema within `root`, both as read_schema() returns them; none: it is false. Throws
 // Error(TSR_INVALID_ARGUMENT) that names the keyword and its place for what cannot be told apart.
 std::vector<SchemaKind> kinds_of(const boost::json::value& schema, const boost::json::value& root,
                                  const std::string& place);

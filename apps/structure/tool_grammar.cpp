@@ -2,12 +2,13 @@
 
 #include "apps/structure/call_arguments.hpp"
 #include "apps/structure/call_format.hpp"
+#include "apps/structure/gbnf.hpp"
 #include "apps/structure/json_schema.hpp"
 #include "apps/structure/lark.hpp"
+#include "apps/structure/lark_parser.hpp"
 #include "core/base/error.hpp"
 #include "core/text/tool_reader.hpp"
 
-#include <boost/json/parse.hpp>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -19,15 +20,18 @@ namespace {
 namespace json = boost::json;
 
 // As a schema of an object; one that says nothing of its type is of one.
-json::value parameters_of(const CallableTool& tool) {
-    if (!tool.held) return any_object();
-    json::parse_options options;
-    options.max_depth = 200;
-    json::error_code error;
-    json::value schema = json::parse(tool.parameters, error, {}, options);
-    if (error || !schema.is_object()) fail(TSR_INVALID_ARGUMENT, "its parameters are no JSON schema of an object");
-    schema.get_object().emplace("type", "object");
-    return schema;
+ReadSchema parameters_of(const CallableTool& tool) {
+    if (!tool.held) return {any_object(), {}};
+    json::value schema = parse_schema(tool.parameters);
+    if (!schema.is_object()) fail(TSR_INVALID_ARGUMENT, "its parameters are no JSON schema of an object");
+    json::value& type = schema.get_object()["type"];
+    // Generators write null for what they do not know; arguments are an object in any case.
+    const bool object =
+        type.is_array() && std::ranges::find(type.get_array(), json::value("object")) != type.get_array().end();
+    if (type.is_null() || object) type = "object";
+    ReadSchema read = read_schema(schema, {.closed = true, .allow_unenforced = tool.allow_unenforced});
+    if (!read.schema.is_object()) fail(TSR_INVALID_ARGUMENT, "its parameters are false, which no arguments are");
+    return read;
 }
 
 // Names are written without quotes, and end where the format goes on.
@@ -36,35 +40,71 @@ void check_name(const std::string& name) {
         fail(TSR_INVALID_ARGUMENT, "its name has a character that ends names in the model's format of calls");
 }
 
-// What follows the opening of a call: the name, the arguments, the end.
-std::string call_rules(const CallFormat& format, const CallableTool& tool, size_t number,
-                       const text::ReplySyntax& reply, const text::Tokenizer& tokenizer) {
-    try {
-        const json::value parameters = parameters_of(tool);
-        const std::string end = optional_breaks(format.call_end, tokenizer);
-        if (format.arguments == ArgumentsSyntax::kJson) {
-            std::string begin, close;
-            if (format.after_name.empty()) {
-                begin = lark_text(
-                    fmt::format("{{\"{}\": {}, \"{}\": ", format.name_key, lark_text(tool.name), format.arguments_key));
-                close = "\"}\" ";
-            } else {
-                check_name(tool.name);
-                begin = lark_markers(tool.name + std::string(format.after_name), tokenizer);
-            }
-            return fmt::format("call{}: {} %json {} {}{}\n", number, begin, schema_rule(parameters), close, end);
+// What follows the opening of a call: the name, the arguments, the end. `unenforced`: gets places of the schema.
+std::string held_call_rules(const CallFormat& format, const CallableTool& tool, size_t number,
+                            const text::ReplySyntax& reply, const text::Tokenizer& tokenizer,
+                            std::vector<std::string>& unenforced) {
+    ReadSchema parameters = parameters_of(tool);
+    unenforced = std::move(parameters.unenforced);
+    const std::string end = optional_breaks(format.call_end, tokenizer);
+    if (format.arguments == ArgumentsSyntax::kJson) {
+        std::string begin, close;
+        if (format.after_name.empty()) {
+            begin = lark_text(
+                fmt::format("{{\"{}\": {}, \"{}\": ", format.name_key, lark_text(tool.name), format.arguments_key));
+            close = "\"}\" ";
+        } else {
+            check_name(tool.name);
+            begin = lark_markers(tool.name + std::string(format.after_name), tokenizer);
         }
-        check_name(tool.name);
-        const std::string name =
-            format.name_again.empty() ? tool.name : tool.name + std::string(format.name_again) + tool.name;
-        const CallArguments arguments =
-            call_arguments(format, tool, parameters, fmt::format("c{}", number), reply, tokenizer);
-        return fmt::format("call{}: {} {} {}\n{}", number,
-                           optional_breaks(name + std::string(format.after_name), tokenizer), arguments.expression, end,
-                           arguments.rules);
+        if (!tool.input_grammar.empty() && tool.held) {
+            Gbnf input = parse_lark(tool.input_grammar);
+            write_in_json(input);
+            const std::string root = fmt::format("c{}input", number);
+            return fmt::format("call{}: {} {} {} {} {}{}\n{}", number, begin, lark_text("{\"input\": \""), root,
+                               lark_text("\"}"), close, end,
+                               write_gbnf(std::move(input), root, tokenizer, fmt::format("c{}", number)));
+        }
+        return fmt::format("call{}: {} %json {} {}{}\n", number, begin, schema_rule(parameters.schema), close, end);
+    }
+    if (!tool.input_grammar.empty() && tool.held)
+        fail(TSR_INVALID_ARGUMENT, "its Lark grammar can be enforced only where the model writes arguments as JSON");
+    check_name(tool.name);
+    const std::string name =
+        format.name_again.empty() ? tool.name : tool.name + std::string(format.name_again) + tool.name;
+    const CallArguments arguments =
+        call_arguments(format, tool, parameters.schema, fmt::format("c{}", number), reply, tokenizer, unenforced);
+    return fmt::format("call{}: {} {} {}\n{}", number,
+                       optional_breaks(name + std::string(format.after_name), tokenizer), arguments.expression, end,
+                       arguments.rules);
+}
+
+// The same; arguments are any object where the schema cannot be held to and the tool allows that.
+std::string call_rules(const CallFormat& format, const CallableTool& tool, size_t number,
+                       const text::ReplySyntax& reply, const text::Tokenizer& tokenizer,
+                       std::vector<std::string>& unenforced) {
+    std::vector<std::string> places;
+    std::string rules;
+    try {
+        try {
+            rules = held_call_rules(format, tool, number, reply, tokenizer, places);
+        } catch (const Error& error) {
+            if (!tool.allow_unenforced || !tool.held || error.code() != TSR_INVALID_ARGUMENT) throw;
+            CallableTool free = tool;
+            const bool by_grammar = !tool.input_grammar.empty();
+            if (by_grammar)
+                free.input_grammar.clear();
+            else
+                free.held = false;
+            rules = held_call_rules(format, free, number, reply, tokenizer, places);
+            places = {by_grammar ? "format/definition" : ""};
+        }
     } catch (const Error& error) {
         throw prefixed(fmt::format("the tool '{}'", tool.name), error);
     }
+    for (const std::string& place : places)
+        unenforced.push_back(place.empty() ? tool.name : fmt::format("{}/{}", tool.name, place));
+    return rules;
 }
 
 // `calls`: what follows `opening`.
@@ -143,7 +183,7 @@ Body calls_body(const text::ReplySyntax& reply, std::span<const CallableTool> to
     std::string names;
     for (size_t i = 0; i < tools.size(); ++i) {
         names += fmt::format("{}call{}", names.empty() ? "" : " | ", i);
-        body.rules += call_rules(*format, tools[i], i, reply, tokenizer);
+        body.rules += call_rules(*format, tools[i], i, reply, tokenizer, body.unenforced);
     }
     body.rules += "one: " + names + "\n";
     return body;

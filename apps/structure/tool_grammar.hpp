@@ -10,8 +10,12 @@ namespace tessera::structure {
 
 struct CallableTool {
     std::string name;
-    std::string parameters;  // a JSON schema
+    std::string parameters;  // a JSON schema, read as SchemaOptions::closed
     bool held = true;        // arguments keep to the schema; else they are any object
+    // What the schema says that cannot be enforced is reported in Body::unenforced; else the tool is refused.
+    bool allow_unenforced = false;
+    // In Lark: arguments are {"input": TEXT} with a text of this grammar; empty: `parameters` says what they are.
+    std::string input_grammar = {};
 };
 
 // How many calls an answer has.

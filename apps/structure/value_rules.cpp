@@ -4,6 +4,7 @@
 #include "apps/structure/json_schema.hpp"
 #include "apps/structure/lark.hpp"
 #include "apps/structure/number_pattern.hpp"
+#include "apps/structure/schema_formats.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/text/json_writer.hpp"
@@ -23,17 +24,6 @@ namespace json = boost::json;
 
 constexpr std::string_view kGemmaQuote = "<|\"|>";
 constexpr size_t kMostRules = 50'000, kMostRuleBytes = 3 << 20;
-
-// Some of each format's texts. RFC 4122, 5321, 3986, 1123.
-constexpr std::pair<std::string_view, std::string_view> kTextFormats[] = {
-    {"uuid", "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"},
-    {"email", "[a-z0-9_+-]{1,30}(?:\\.[a-z0-9_+-]{1,30})?@[a-z0-9]{1,30}(?:-[a-z0-9]{1,10})?(?:\\.[a-z]{2,10}){1,3}"},
-    {"hostname", "[a-z0-9]{1,30}(?:-[a-z0-9]{1,10})?(?:\\.[a-z][a-z0-9]{1,20}){0,4}"},
-    {"ipv4",
-     "(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"},
-    {"uri",
-     "[a-z][a-z0-9+.-]{1,20}://[a-zA-Z0-9.-]{1,100}(?::[0-9]{1,4})?(?:/[a-zA-Z0-9._~!$&'()*+,;=:@-]*)*"
-     "(?:\\?[a-zA-Z0-9._~!$&'()*+,;=:@/-]*)?(?:#[a-zA-Z0-9._~-]*)?"}};
 
 std::optional<double> number_at(const SchemaKind& kind, std::string_view keyword) {
     const json::value* const found = kind.keywords.if_contains(keyword);
@@ -73,12 +63,12 @@ std::vector<std::string> conditions_of(const SchemaKind& kind) {
     }
     if (const json::value* const format = kind.keywords.if_contains("format")) {
         const std::string_view name = format->get_string();
-        const auto known = std::ranges::find(kTextFormats, name, &std::pair<std::string_view, std::string_view>::first);
-        if (known == std::end(kTextFormats))
+        const auto known = text_format_pattern(name);
+        if (!known)
             refuse_keyword(
                 kind.place, "format",
                 fmt::format("values in the model's format of calls are not held to '{}'", printable(name, 40)));
-        made.emplace_back(known->second);
+        made.emplace_back(*known);
     }
     return made;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/structure/schema_kinds.hpp"
+#include "core/base/error.hpp"
 #include "core/text/tokenizer.hpp"
 
 #include <map>
@@ -22,7 +23,7 @@ enum class ValueSyntax : uint8_t { kJson, kPython, kGemma };
 // "properties", those that are not declared are left out, and numbers have at most 15 digits before the point.
 class ValueRules {
   public:
-    // `root`: the whole schema, as checked_schema() returns it, which references refer to; both outlive this.
+    // `root`: the whole schema, as read_schema() returns it, which references refer to; both outlive this.
     // `forbidden`: stands in no value; empty: anything may. `prefix`: small letters and digits, with which names of
     // rules begin.
     ValueRules(const boost::json::value& root, ValueSyntax syntax, std::string_view forbidden, std::string prefix,
@@ -49,6 +50,22 @@ class ValueRules {
 
     // All rules that the expressions need.
     std::string take_rules() { return std::move(rules_); }
+
+    // Calls `make`; where it throws an Error the rules that it has made are dropped.
+    template <typename Make>
+    auto attempt(const Make& make) {
+        const auto references = references_;
+        const std::string any = any_;
+        const size_t bytes = rules_.size();
+        try {
+            return make();
+        } catch (const Error&) {
+            references_ = references;
+            any_ = any;
+            rules_.resize(bytes);
+            throw;
+        }
+    }
 
   private:
     std::string new_rule(std::string_view body);

@@ -1,17 +1,34 @@
 #include "apps/tessera/answer_form.hpp"
 
 #include "apps/structure/answer_grammar.hpp"
+#include "apps/structure/reasoning_limit.hpp"
 #include "apps/tessera/usage_error.hpp"
 #include "core/base/error.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 namespace tessera::app {
 
 void AnswerForm::hold(session::Request& request, const text::ReplySyntax* reply) {
+    hold_to_form(request, reply);
+    if (!reply || !reply->reasoning) return;
+    const uint64_t room =
+        request.context > request.prompt.size() ? request.context - request.prompt.size() : UINT32_MAX;
+    const bool demanded = settings_.grammar || settings_.json_schema;
+    const uint32_t tokens = structure::reasoning_tokens(settings_.reasoning_budget,
+                                                        std::min<uint64_t>(request.max_new_tokens, room), demanded);
+    if (tokens == structure::ReasoningLimit::kNone) return;
+    request.make_constraint = [inner = std::move(request.make_constraint), syntax = *reply, &tokenizer = tokenizer_,
+                               tokens] {
+        return structure::limit_reasoning(inner ? inner() : nullptr, syntax, tokenizer, {tokens, nullptr});
+    };
+}
+
+void AnswerForm::hold_to_form(session::Request& request, const text::ReplySyntax* reply) {
     if (!settings_.grammar && !settings_.json_schema) return;
     const char* const flag = settings_.grammar ? "--grammar" : "--json-schema";
     try {

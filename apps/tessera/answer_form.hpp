@@ -16,14 +16,17 @@ class AnswerForm {
   public:
     // `settings` and `tokenizer` outlive it.
     AnswerForm(const ModelSettings& settings, const text::Tokenizer& tokenizer)
-        : settings_(settings), tokenizer_(tokenizer), helper_(tokenizer) {}
+        : settings_(settings), tokenizer_(tokenizer), helper_(tokenizer, settings.structured_library) {}
 
-    // Holds the request's answer to what the flags say, behind the reasoning with which answers of `reply` begin; null:
-    // there is none. Throws UsageError that names the flag for what cannot be held to, and Error(TSR_NOT_FOUND) with
-    // the command that installs what is missing.
+    // Holds the request's answer to what the flags say, after the reasoning with which answers of `reply` begin; null:
+    // there is none. Ends that reasoning as --reasoning-budget says. The request has its prompt. Throws UsageError that
+    // names the flag for what cannot be held to, and Error(TSR_NOT_FOUND) with the command that installs what is
+    // missing.
     void hold(session::Request& request, const text::ReplySyntax* reply);
 
   private:
+    void hold_to_form(session::Request& request, const text::ReplySyntax* reply);
+
     const ModelSettings& settings_;
     const text::Tokenizer& tokenizer_;
     structure::Helper helper_;

@@ -94,7 +94,7 @@ constexpr Flag kIgnoredFlags[] = {
     ignored("skip-chat-parsing", "--skip-chat-parsing", Takes::kNothing, "answers are printed as they are generated", kNotServe),
     ignored("no-skip-chat-parsing", "--no-skip-chat-parsing", Takes::kNothing, "the default"),
     ignored("reasoning-format", "--reasoning-format", Takes::kValue, "answers are printed as they are generated", kNotServe).from("LLAMA_ARG_THINK"),
-    ignored("reasoning-budget-message", "--reasoning-budget-message", Takes::kValue, "thinking has no budget that could end").from("LLAMA_ARG_THINK_BUDGET_MESSAGE"),
+    ignored("reasoning-budget-message", "--reasoning-budget-message", Takes::kValue, "only the closing marker is written where a budget ends thinking").from("LLAMA_ARG_THINK_BUDGET_MESSAGE"),
     ignored("reasoning-preserve", "--no-reasoning-preserve", Takes::kNothing, "thinking of earlier answers is left out as the template has it"),
     ignored("parse-special", "--parse-special", Takes::kNothing, "control tokens in a raw prompt are parsed unless --no-parse-special is given", kModel),
     // Messages

@@ -184,7 +184,7 @@ std::optional<bool> read_thinking(Arguments& arguments, ModelSettings& settings)
     std::vector<std::pair<std::string_view, bool>> said;
     if (const auto reasoning = arguments.choice("reasoning"); reasoning && *reasoning != "auto")
         said.emplace_back("reasoning", *reasoning == "on");
-    if (arguments.choice("reasoning-budget") == "0") said.emplace_back("reasoning-budget", false);
+    if (settings.reasoning_budget == 0) said.emplace_back("reasoning-budget", false);
     if (const auto effort = arguments.text("reasoning-effort"); effort == "none") {
         said.emplace_back("reasoning-effort", false);
     } else if (effort && *effort != "default" && *effort != "auto") {

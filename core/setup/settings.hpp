@@ -74,8 +74,9 @@ struct ModelSettings {
     bool seed_given = false;
     bool ignore_end = false;
     std::vector<std::string> stop;
-    std::optional<std::string> grammar;      // GBNF that answers are held to
-    std::optional<std::string> json_schema;  // the same
+    std::optional<std::string> grammar;                       // GBNF that answers are held to
+    std::optional<std::string> json_schema;                   // the same
+    std::optional<std::filesystem::path> structured_library;  // llguidance's; none: the one that is installed
 
     std::optional<std::string> prompt;  // with -e done
     std::optional<std::string> file;
@@ -83,12 +84,13 @@ struct ModelSettings {
     std::optional<std::string> chat_template;       // of a built-in one
     std::optional<std::string> chat_template_text;  // a Jinja program
     std::vector<text::PythonMember> template_variables;
-    std::optional<bool> thinking;  // before the answer, if the template supports it
-    std::optional<bool> chat;      // --chat or --raw
-    bool parse_special = true;     // control tokens written out in a raw prompt
-    bool add_bos = true;           // before a raw prompt, where the vocabulary asks for it
-    bool single_turn = false;      // a conversation of one question
-    bool timings = true;           // are reported at the end
+    std::optional<bool> thinking;             // before the answer, if the template supports it
+    std::optional<int64_t> reasoning_budget;  // tokens of thinking at most; none or negative: any number
+    std::optional<bool> chat;                 // --chat or --raw
+    bool parse_special = true;                // control tokens written out in a raw prompt
+    bool add_bos = true;                      // before a raw prompt, where the vocabulary asks for it
+    bool single_turn = false;                 // a conversation of one question
+    bool timings = true;                      // are reported at the end
     bool escape = false;
     bool special = false;
     bool verbose_prompt = false;

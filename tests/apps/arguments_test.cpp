@@ -262,7 +262,7 @@ TEST(Flags, ThatChangeResultsAreRefusedAndNeutralValuesAccepted) {
                              "--split-mode attn",
                              "-o out.txt",
                              "--cfg-scale 1.5",
-                             "--reasoning-budget 100",
+                             "--reasoning-budget -5",
                              "--infill",
                              "-ctk-first q8_0,4",
                              "--chat-template-kwargs {\"messages\":1}",
@@ -270,13 +270,13 @@ TEST(Flags, ThatChangeResultsAreRefusedAndNeutralValuesAccepted) {
                              "--chat-template f --chat-template-file f",
                              "--spec-synth-len 3",
                              "--lora=x",
-                             "--reasoning_budget 100"}) {
+                             "--reasoning_budget -5"}) {
         const std::string typed = words_of(line).front();
         EXPECT_THAT(usage_error(line), testing::StartsWith(typed.substr(0, typed.find('=')))) << line;
     }
     for (const char* line :
          {"--grammar= -c 8", "--context-shift off", "--context-shift 0", "--pooling none", "--attention causal",
-          "--cfg-scale 1.0", "--sleep-idle-seconds -1", "-ncffn 0", "--reasoning-budget -1",
+          "--cfg-scale 1.0", "--sleep-idle-seconds -1", "-ncffn 0", "--reasoning-budget -1", "--reasoning-budget 100",
           "--reasoning-effort default", "--reasoning-effort high", "--chat-template-kwargs {}",
           "--chat-template-kwargs {\"x\":1}", "--chat-template-kwargs {\"enable_thinking\":false}", "-np -1"}) {
         EXPECT_EQ(usage_error(line), "") << line;

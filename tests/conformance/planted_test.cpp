@@ -104,8 +104,7 @@ TEST(PluginTest, PassesAKernelWithoutFault) {
 }
 
 TEST(PluginTest, TimesAKernelNextToTheBuiltInOne) {
-    const Outcome outcome =
-        tessera({"plugin-test", folder_of("fault_none"), "--time", "--shape", "rms_norm:f32:2048"});
+    const Outcome outcome = tessera({"plugin-test", folder_of("fault_none"), "--time", "--shape", "rms_norm:f32:2048"});
     EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
     EXPECT_THAT(outcome.out, testing::ContainsRegex("rms_norm.planted [0-9.]+ us \\(estimate [0-9.]+\\); rms_norm[^ ]* "
                                                     "[0-9.]+ us \\(estimate [0-9.]+\\): [0-9.]+ times as long"));

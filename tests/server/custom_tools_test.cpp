@@ -55,14 +55,15 @@ TEST(CustomTools, InputIsReadAsFarAsItGoes) {
 
 TEST(CustomTools, PatternsMayHaveTheirEnds) {
     const auto pattern = [](std::string_view definition) {
+        std::string grammar;
         const json::object tool{{"type", "custom"},
                                 {"name", "f"},
                                 {"format",
                                  {{"type", "grammar"},
                                   {"syntax", "regex"},
                                   {"definition", json::string_view(definition.data(), definition.size())}}}};
-        const json::value read =
-            json::parse(read_custom_tool(tool, "tools[0]", {tool_table(), "function", true, "parameters"}).parameters);
+        const json::value read = json::parse(
+            read_custom_tool(tool, "tools[0]", {tool_table(), "function", true, "parameters"}, grammar).parameters);
         return std::string(read.at_pointer("/properties/input/pattern").as_string());
     };
     EXPECT_EQ(pattern(R"(^(?P<month>January|February)\s+(?P<day>\d{1,2})$)"),

@@ -40,7 +40,7 @@ SCHEMAS = {
 }
 REFUSED = {
     "allOf": schema(a={"allOf": [{"type": "integer"}, {"minimum": 3}]}), "patternProperties": schema(a={"type": "object", "patternProperties": {"^a": {"type": "integer"}}}),
-    "multipleOf": schema(a={"type": "number", "multipleOf": 0.5}), "iri": schema(a={"type": "string", "format": "iri"}), "not": schema(a={"not": {}}),
+    "multipleOf": schema(a={"type": "number", "multipleOf": 0.5}), "duration": schema(a={"type": "string", "format": "duration"}), "not": schema(a={"not": {"type": "string"}}),
     "additionalProperties": {"type": "object", "additionalProperties": {"type": "string"}}, "anyOf": {**schema(a=TEXT), "anyOf": [{"required": ["a"]}]}, "ipv6": schema(a={"type": "string", "format": "ipv6"}),
     "required": {"type": "object", "properties": {"a": TEXT}, "required": ["b"]}, "$ref": {**schema(a={"$ref": "#/$defs/a"}), "$defs": {"a": {"$ref": "#/$defs/a"}}},
     "prefixItems": schema(a={"type": "array", "prefixItems": [TEXT]}), "properties/a b": schema(**{"a b": TEXT}),
@@ -153,6 +153,21 @@ class Calls(unittest.TestCase):
                 self.assertIn("refused", answer, (syntax, word))
                 self.assertIn(word, answer["refused"])
                 self.assertIn("the tool 'f'", answer["refused"])
+
+    def test_what_cannot_be_held_is_reported_where_that_is_allowed(self):
+        """The other parameter is held to its schema in every format."""
+        for syntax in self.syntaxes:
+            for word, given in REFUSED.items():
+                one = {**given, "properties": {**given.get("properties", {}), "kept": {"enum": ["one", "two"]}}, "required": ["kept"]}
+                answer = self.ask(syntax=syntax, tools=[{"name": "f", "parameters": one, "allow": True}], walks=1, seed=1)
+                self.assertNotIn("refused", answer, (syntax, word))
+                for place in answer["unenforced"]:
+                    self.assertRegex(place, "^f(/|$)", (syntax, word))
+                if syntax not in JSON_FORMATS and word not in ("$ref", "required", "additionalProperties"):
+                    self.assertGreater(len(answer["unenforced"]), 0, (syntax, word))
+                for read in answer["texts"]:
+                    for _, arguments in read["calls"] if read["ended"] and word != "$ref" else ():
+                        self.assertIn(json.loads(arguments)["kept"], ("one", "two"), (syntax, word, read))
 
 
 if __name__ == "__main__":

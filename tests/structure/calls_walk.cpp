@@ -195,7 +195,7 @@ json::object CallsWalker::answer(const json::object& asked) const {
         const json::object& tool = one.as_object();
         const std::string parameters = json::serialize(tool.at("parameters"));
         const bool held = !tool.contains("held") || tool.at("held").as_bool();
-        tools.push_back({std::string(tool.at("name").as_string()), parameters, held});
+        tools.push_back({std::string(tool.at("name").as_string()), parameters, held, is_set(tool, "allow")});
         described.push_back({tools.back().name, "", parameters, ""});
     }
     syntax.texts = text_parameters(syntax.tools, described);
@@ -204,12 +204,14 @@ json::object CallsWalker::answer(const json::object& asked) const {
     syntax.names = tool_names;
     const Model& model = is_set(asked, "special") ? special_ : plain_;
     std::shared_ptr<const Grammar> grammar;
+    json::array unenforced;
     try {
         const json::value* const otherwise = asked.if_contains("otherwise");
         const Body form = otherwise ? schema_body(*otherwise) : Body();
         syntax.content_or_calls = otherwise != nullptr;
         const Body body = calls_body(syntax, tools, {.any = is_set(asked, "any"), .several = is_set(asked, "several")},
                                      *model.tokenizer, otherwise ? &form : nullptr);
+        for (const std::string& place : body.unenforced) unenforced.push_back(json::value(place));
         grammar = model.helper->compile(answer_grammar(body, syntax, *model.tokenizer));
     } catch (const Error& error) {
         return {{"refused", error.what()}};
@@ -224,7 +226,7 @@ json::object CallsWalker::answer(const json::object& asked) const {
             texts.push_back(json::object{{"error", error.what()}, {"ended", false}, {"calls", json::array()}});
         }
     }
-    return {{"texts", std::move(texts)}};
+    return {{"texts", std::move(texts)}, {"unenforced", std::move(unenforced)}};
 }
 
 }  // namespace tessera::structure

@@ -5,6 +5,7 @@
 #include "apps/structure/ecma_pattern.hpp"
 #include "apps/structure/gbnf_parser.hpp"
 #include "apps/structure/gbnf_terminals.hpp"
+#include "apps/structure/lark_parser.hpp"
 #include "tests/structure/held_text.hpp"
 
 #include <gmock/gmock.h>
@@ -51,8 +52,50 @@ TEST_F(GbnfTest, TextsOfAGrammar) {
     EXPECT_EQ(held_to("root ::= x\nx ::= \"(\" x \")\" | \"a\" \"b\" | \"ab\" \"c\"", "(ab)"), "ok");
     EXPECT_EQ(held_to("root ::= [^a-y] . \"\\u00e9\\x41\"{2,3}", "z\n\u00e9A\u00e9A"), "ok");
     EXPECT_EQ(held_to("root ::= \"a\"{2,}", "a"), "not over");
+    for (const char* const none : {"{0,0}", "{0}", "{0,0}{2}"})
+        EXPECT_EQ(held_to(fmt::format("root ::= \"a\"{} \"b\"", none), "b"), "ok") << none;
+    EXPECT_EQ(held_to("root ::= x \"b\"\nx ::= (\"(\" x \")\"){0,0}", "b"), "ok");
     EXPECT_EQ(held_to("root ::= \"a\" |\n  \"b\"", "b"), "ok");
     EXPECT_EQ(held_to("root ::= [^\\ue000] [^\\u0000-\\ud7ff\\ue001-\\U0010ffff]", "a\ue000"), "ok");
+}
+
+// Of the kind that agents send with a tool that changes files.
+constexpr std::string_view kPatch = R"(start: begin hunk+ "*** End" LF?
+begin: "*** Begin" LF
+hunk: "*** Add: " filename LF add_line+   // one file
+    | "*** Delete: " filename LF -> delete
+filename: /(.+)/
+add_line: "+" /(.*)/ LF -> line
+%import common.LF
+)";
+
+TEST_F(GbnfTest, GrammarsInLark) {
+    const auto held_to_lark = [&](std::string_view grammar, std::string_view text, bool in_json = false) {
+        try {
+            Gbnf read = parse_lark(grammar);
+            if (in_json) write_in_json(read);
+            return held(answer_grammar({.rules = write_gbnf(std::move(read), "body", *tokenizer_, "c0")}), text);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+    };
+    constexpr std::string_view kText = "*** Begin\n*** Add: a \"b\"\n+x\n+\n*** Delete: c\n*** End";
+    EXPECT_EQ(held_to_lark(kPatch, kText), "ok");
+    EXPECT_EQ(held_to_lark(kPatch, R"(*** Begin\n*** Add: a \"b\"\n+x\n+\n*** Delete: c\n*** End)", true), "ok");
+    EXPECT_THAT(held_to_lark(kPatch, R"(*** Begin\n*** Add: a "b"\n+x\n*** End)", true), StartsWith("refused"));
+    EXPECT_THAT(held_to_lark(kPatch, "*** Begin\n*** End"), StartsWith("refused"));
+    constexpr std::string_view kSum =
+        "start: expr\n?expr: expr \"+\" term | term\nterm: NUMBER | NAME | \"(\" expr \")\"\n"
+        "NAME.2: /[a-z_]\\w*/i\n%import common (NUMBER, WS)\n%ignore WS\n";
+    EXPECT_EQ(held_to_lark(kSum, " (1.5 + X1)+2 "), "ok");
+    EXPECT_THAT(held_to_lark(kSum, "1 + + 2"), StartsWith("refused"));
+    EXPECT_EQ(held_to_lark("start: \"a\"~2 \"0\"..\"7\" [B] \"c\" {0,0}\nB: \"b\"i", "aa5B"), "ok");
+    for (const auto& [grammar, part] :
+         {std::pair("start: x", "'x' is used"), std::pair("start: \"a", "does not end"),
+          std::pair("x: \"a\"", "no rule 'start'"), std::pair("start: /a(?=b)/", "look-around"),
+          std::pair("start: \"a\"\n%declare X", "line 2"), std::pair("start: <think>", "tokens"),
+          std::pair("%import common.NONE\nstart: NONE", "NONE"), std::pair("start: \"a\" )", "expected the end")})
+        EXPECT_THAT(held_to_lark(grammar, "a"), HasSubstr(part)) << grammar;
 }
 
 constexpr std::string_view kStatements =

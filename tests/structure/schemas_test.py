@@ -41,7 +41,7 @@ def schema_of(rng, depth=0):
     """A random schema of keywords that are enforced, and now and then of some that are not."""
     kinds = ["string", "integer", "number", "boolean", "null", "enum", "const", "list", "any"]
     if depth < 3:
-        kinds += ["object", "object", "array", "anyOf", "allOf", "tuple", "map", "ref"] * (2 if depth == 0 else 1)
+        kinds += ["object", "object", "array", "anyOf", "oneOf", "allOf", "tuple", "map", "ref"] * (2 if depth == 0 else 1)
     inner = lambda: schema_of(rng, depth + 1)
     kind = rng.choice(kinds)
     if kind == "string":
@@ -83,6 +83,8 @@ def schema_of(rng, depth=0):
             made["additionalProperties"] = rng.choice([False, {"type": "integer"}])
         if rng.random() < 0.15:
             made["minProperties"] = rng.randrange(3)
+        if rng.random() < 0.1:
+            made["discriminator"] = {"propertyName": "a"}
         if rng.random() < 0.1:
             made[rng.choice(["not", "dependentRequired", "propertyNames", "unevaluatedProperties", "if"])] = {}
         return made

@@ -1,6 +1,7 @@
 """server_test.py PROGRAM: answers held to a form, as clients see them; and what becomes of them when their processes fail."""
 
 import contextlib
+import http.client
 import json
 import os
 import pathlib
@@ -102,10 +103,10 @@ class Structure(unittest.TestCase):
         deep = {"type": "integer"}
         for _ in range(25):
             deep = {"items": deep, "type": "array"}
-        for fields, param, part in (({"json_schema": {"not": {}}}, "json_schema", "not"), ({"json_schema": {"properties": {"a": {"uniqueItems": True}}}}, "json_schema", "properties/a/uniqueItems"),
+        for fields, param, part in (({"json_schema": {"not": {"type": "string"}}}, "json_schema", "not"), ({"json_schema": {"properties": {"a": {"uniqueItems": True}}}}, "json_schema", "properties/a/uniqueItems"),
                                     ({"json_schema": {"$ref": "http://x/y"}}, "json_schema", "$ref"), ({"json_schema": {"x-guidance": {"lenient": True}}}, "json_schema", "x-guidance"),
-                                    ({"json_schema": {"minProperties": 2}}, "json_schema", "minProperties"), ({"json_schema": {"frobnicate": 1}}, "json_schema", "frobnicate"),
-                                    ({"json_schema": {"type": "string", "format": "iri"}}, "json_schema", "iri"), ({"grammar": "root ::= missing"}, "grammar", "missing"),
+                                    ({"json_schema": {"minProperties": 2}}, "json_schema", "minProperties"), ({"json_schema": {"minlength": 1}}, "json_schema", "minLength"),
+                                    ({"json_schema": {"type": "string", "format": 1}}, "json_schema", "format"), ({"unenforced": "maybe"}, "unenforced", "allow"), ({"grammar": "root ::= missing"}, "grammar", "missing"),
                                     ({"grammar": 'root ::= !<[5]>'}, "grammar", "!<"), ({"grammar": "root = x"}, "grammar", "line 1"), ({"regex": "a(?=b)"}, "regex", "ahead"),
                                     ({"choice": [""]}, "choice", "empty"), ({"regex": "a", "choice": ["b"]}, "choice", "regex"),
                                     ({"regex": "a", "ignore_eos": True}, "ignore_eos", "ends"), ({"json_schema": {"anyOf": [False]}}, "json_schema", "")):
@@ -183,6 +184,89 @@ class Structure(unittest.TestCase):
         print(f"the other client waited {slowest[0]:.2f} s at most", flush=True)
 
 
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}}}
+
+
+class Reasoning(unittest.TestCase):
+    """The bundled model never ends its reasoning by itself."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = RunningServer("--chat-template", "qwen3", "--reasoning-budget", "16", *LONG_ANSWERS)
+        cls.server.__enter__()
+        cls.addClassCleanup(cls.server.__exit__)
+
+    def reasoning_tokens(self, **fields):
+        status, answer = self.server.request("POST", "/v1/chat/completions", chat(max_tokens=120, **fields))
+        self.assertEqual(status, 200, answer)
+        return answer["usage"]["completion_tokens_details"]["reasoning_tokens"], answer["choices"][0]
+
+    def test_budgets(self):
+        marker = 12  # tokens that the closing marker may take
+        self.assertLessEqual(self.reasoning_tokens()[0], 16 + marker)
+        for name in ("reasoning_budget", "thinking_budget_tokens", "thinking_budget", "thinking_token_budget"):
+            self.assertLessEqual(self.reasoning_tokens(**{name: 40})[0], 40 + marker)
+        self.assertEqual(self.reasoning_tokens(reasoning_budget=0)[0], 0)
+        status, answer = self.server.request("POST", "/v1/messages", {"model": "x", "max_tokens": 120, "messages": [{"role": "user", "content": "hi"}], "thinking": {"type": "enabled", "budget_tokens": 30}})
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(self.server.request("POST", "/v1/chat/completions", chat(reasoning_budget=-2))[0], 400)
+
+    def test_what_has_to_come_is_reached(self):
+        status, answer = self.server.request("POST", "/v1/completions", {"prompt": "a", "regex": "a"})
+        if status == 501:
+            self.skipTest(answer["error"]["message"])
+        for budget in ({"reasoning_budget": -1}, {"reasoning_budget": 100000}, {}):
+            _, choice = self.reasoning_tokens(tools=[TOOL], tool_choice="required", **budget)
+            self.assertEqual(choice["message"]["tool_calls"][0]["function"]["name"], "f")
+            _, choice = self.reasoning_tokens(response_format={"type": "json_schema", "json_schema": {"schema": {"enum": ["yes", "no"]}}}, **budget)
+            self.assertIn(json.loads(choice["message"]["content"]), ("yes", "no"))
+
+    def test_reasoning_of_a_running_answer_ends(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=running_server.LIMIT)
+        connection.request("POST", "/v1/chat/completions", json.dumps(chat(max_tokens=50000, stream=True, reasoning_budget=-1)), {"Content-Type": "application/json"})
+        response, ended = connection.getresponse(), None
+        for line in response:
+            if not line.startswith(b"data: {"):
+                continue
+            part = json.loads(line[6:])
+            delta = part["choices"][0]["delta"] if part["choices"] else {}
+            if ended is None and delta.get("reasoning_content"):
+                ended = self.server.request("POST", "/v1/chat/completions/control", {"id": part["id"], "action": "reasoning_end"})
+                self.assertEqual(ended, (200, {"success": True}))
+            if delta.get("content") or (part["choices"] and part["choices"][0]["finish_reason"] == "stop"):
+                break
+        else:
+            self.fail("the reasoning did not end")
+        connection.close()
+        for fields, status in (({"id": "chatcmpl-none", "action": "reasoning_end"}, 404), ({"id": "x", "action": "jump"}, 400), ({"action": "reasoning_end"}, 400)):
+            self.assertEqual(self.server.request("POST", "/v1/chat/completions/control", fields)[0], status)
+
+    def test_availability_is_told(self):
+        told = self.server.request("GET", "/props")[1]["structured_output"]
+        line = "structured output is available" if told["available"] else "structured output is not available"
+        self.assertTrue(any(one.startswith(line) for one in self.server.lines), self.server.lines)
+        self.assertEqual(told["available"], not told["reason"])
+
+
+class LarkTools(unittest.TestCase):
+    def test_calls_keep_to_the_grammar(self):
+        with RunningServer("--chat-template", "qwen2.5") as server:
+            def ask(definition, choice="required"):
+                tool = {"type": "custom", "name": "calc", "description": "d", "format": {"type": "grammar", "syntax": "lark", "definition": definition}}
+                return server.request("POST", "/v1/responses", {"input": "x", "max_output_tokens": 80, "tool_choice": choice, "tools": [tool]})
+
+            status, answer = ask('start: "<" NUMBER "\\n\\"" ">"\nNUMBER: /[0-9]{1,4}/')
+            if status == 501:
+                self.skipTest(answer["error"]["message"])
+            self.assertEqual(status, 200, answer)
+            for item in answer["output"]:
+                self.assertRegex(item["input"], r'\A<[0-9]+\n">\Z')
+            status, answer = ask("start: x")
+            self.assertEqual(status, 400)
+            self.assertIn("'x' is used and not defined", answer["error"]["message"])
+            self.assertEqual(ask("start: x", "auto")[0], 200)
+
+
 class WithoutLibrary(unittest.TestCase):
     def test_the_command_is_named(self):
         program = pathlib.Path(running_server.PROGRAM).resolve()
@@ -198,6 +282,10 @@ class WithoutLibrary(unittest.TestCase):
                     status, answer = server.request("POST", "/v1/completions", {"prompt": "a", "regex": "a"})
                     self.assertEqual((status, answer["error"]["code"]), (501, "not_installed"))
                     self.assertIn("tools/setup --structured", answer["error"]["message"])
+                    told = server.request("GET", "/props")[1]["structured_output"]
+                    self.assertFalse(told["available"])
+                    self.assertIn("is missing", told["reason"])
+                    self.assertTrue(any("structured output is not available" in line for line in server.lines))
                     self.assertEqual(server.request("POST", "/v1/completions", {"prompt": "a", "max_tokens": 2})[0], 200)
             finally:
                 running_server.PROGRAM = kept

@@ -1,6 +1,7 @@
 // structure_walk MODEL: for tests in Python. Reads requests from standard input, a line of JSON each:
 //   {"schema": SCHEMA, "texts": [TEXT...]}      whether each text is one that the schema's grammar has: "ok" or why not
-//   {"schema": SCHEMA, "walks": N, "seed": N}   so many texts of random tokens that its masks allow; null: did not end
+//   {"schema": SCHEMA, "walks": N, "seed": N}   with "allow": true what cannot be enforced is left out; so many texts
+//   of random tokens that its masks allow; null: did not end
 // and those of calls_walk.hpp, and answers each with a line, {"refused": WHY} or {"texts": [...]}.
 #include "apps/structure/answer_grammar.hpp"
 #include "core/gguf/reader.hpp"
@@ -36,8 +37,12 @@ class Walker {
     json::object answer(const json::object& asked) {
         if (!asked.contains("schema")) return calls_.answer(asked);
         std::shared_ptr<const Grammar> grammar;
+        json::array unenforced;
         try {
-            grammar = helper_.compile(answer_grammar(schema_body(asked.at("schema"))));
+            const json::value* const allow = asked.if_contains("allow");
+            const Body body = schema_body(asked.at("schema"), {.allow_unenforced = allow && allow->as_bool()});
+            for (const std::string& place : body.unenforced) unenforced.push_back(json::value(place));
+            grammar = helper_.compile(answer_grammar(body));
         } catch (const Error& error) {
             return {{"refused", error.what()}};
         }
@@ -50,7 +55,7 @@ class Walker {
             for (int64_t i = 0; i < asked.at("walks").to_number<int64_t>(); ++i)
                 texts.push_back(walked(*grammar, random));
         }
-        return {{"texts", std::move(texts)}};
+        return {{"texts", std::move(texts)}, {"unenforced", std::move(unenforced)}};
     }
 
   private:

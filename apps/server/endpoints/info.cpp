@@ -109,6 +109,8 @@ HttpResponse props(const EndpointContext& context, const HttpRequest&) {
     const text::ToolSyntax calls = model.writer ? model.writer->tool_syntax() : text::ToolSyntax::kNone;
     json.key("tool_call_format").text_or_null(calls == text::ToolSyntax::kNone ? "" : text::name_of(calls));
     json.key("speculative").begin_object().member("n_max", model.draft_tokens.value_or(0)).end_object();
+    json.key("structured_output").begin_object().member("available", model.structure_fault.empty());
+    json.member("reason", model.structure_fault).end_object();
     json.member("endpoint_slots", settings.slots).member("endpoint_metrics", settings.metrics);
     json.member("build_info", "tessera " TSR_VERSION).end_object();
     return json_response(std::move(out));

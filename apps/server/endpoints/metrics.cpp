@@ -129,6 +129,8 @@ HttpResponse metrics_text(const EndpointContext& context, const HttpRequest&) {
     m.add("access_log_dropped_lines_total", "counter", "Lines of the access log that could not be written in time.",
           server.dropped_lines);
     if (const auto model = host.peek()) {
+        m.add("structured_output_available", "gauge", "Whether answers can be held to schemas and grammars.",
+              model->structure_fault.empty() ? 1 : 0);
         const session::ServiceStatus s = model->service->status();
         const session::GeneratorCounters& c = s.counters;
         size_t generating = 0, prompts = 0, paused = 0;

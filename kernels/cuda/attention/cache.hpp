@@ -55,8 +55,8 @@ struct Attention {
     float scale_log2;  // of scores, times log2(e)
     // Windows: `k` and `v` hold window_pages pages of tokens, those from window_page on of the pages of all sequences
     // one after the other, of which page_starts[s] is the first of sequence s (SequenceEnds). What windows before left
-    // of a row is in y, not divided by the sum of weights yet, and in `running`: [rows, heads, 2], maximum and sum, f32.
-    // 0 pages: no windows.
+    // of a row is in y, not divided by the sum of weights yet, and in `running`: [rows, heads, 2], maximum and sum,
+    // f32. 0 pages: no windows.
     const int32_t* page_starts;
     int32_t window_page, window_pages;
     void* running;

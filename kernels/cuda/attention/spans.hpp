@@ -30,8 +30,7 @@ SIMT_DEVICE TokenSpan span_of_row(const Attention& p, int64_t row, int split) {
     const int sequence = position < 0 ? -1 : *at<int32_t>(p.sequences, row * p.sequence);
     const int seen = simt::minimum(simt::maximum(position, 0), p.pages.positions * kPageTokens) + 1;
     if (p.window_pages > 0) {
-        const bool known =
-            sequence >= 0 && sequence < p.pages.sequences && position / kPageTokens < p.pages.positions;
+        const bool known = sequence >= 0 && sequence < p.pages.sequences && position / kPageTokens < p.pages.positions;
         if (!known) return {0, -1, sequence, 2};
         // The window in tokens of this sequence.
         const int first = (p.window_page - p.page_starts[sequence]) * kPageTokens;

@@ -86,9 +86,7 @@ class FlashF32 {
 
     // Tiles begin at multiples of kTokens, or where a window begins: which they are does not depend on rows of other
     // positions.
-    SIMT_DEVICE int tile_begin(int token) const {
-        return p_.window_pages > 0 ? token : token / kTokens * kTokens;
-    }
+    SIMT_DEVICE int tile_begin(int token) const { return p_.window_pages > 0 ? token : token / kTokens * kTokens; }
 
     // Where the rows of the tile at `token` are; a thread finds one. Tokens past the end and without a page become
     // zeros: memory holds anything there, and weights of 0 times NaN would be NaN.

@@ -25,6 +25,7 @@ constexpr FieldRow kConversation[] = {
     {"tool_choice", kHonoured, "auto, any, tool, none"},
     {"thinking", kHonoured, "whether the model thinks before it answers, where it has the choice"},
     {"output_config", kHonoured, "effort, format"},
+    {"unenforced", kHonoured, kUnenforcedTold},
 
     {"model", kHarmless, "the one model answers, whatever it is called"},
     {"cache_control", kHarmless, kAllCached},
@@ -173,7 +174,7 @@ constexpr FieldRow kToolChoice[] = {
 constexpr FieldRow kThinkingOption[] = {
     {"type", kHonoured,
      "enabled: 400 for a model that does not think; disabled; adaptive: enabled where the model has the choice"},
-    {"budget_tokens", kHarmless, "reasoning is as long as the model makes it; max_tokens ends it, too"},
+    {"budget_tokens", kHonoured, "tokens after which reasoning is ended; with type enabled"},
     {"display", kHonoured,
      "omitted, updates: reasoning is told as a signature alone, which is read where it is sent back; summarized, full: "
      "all of it is told"},

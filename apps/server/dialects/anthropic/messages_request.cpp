@@ -8,6 +8,7 @@
 #include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -227,7 +228,7 @@ struct Thinking {
     bool omitted = false;  // which is told as a signature alone
 };
 
-Thinking read_thinking(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
+Thinking read_thinking(const Fields& fields, const ModelText& model, Conversation& conversation) {
     const json::object* const given = fields.object("thinking");
     if (!given) return {};
     const Fields thinking(*given, thinking_option_table(), fields.path("thinking"));
@@ -237,12 +238,15 @@ Thinking read_thinking(const Fields& fields, const ModelText& model, text::ChatO
     const auto display = thinking.text("display");
     if (display && *display != "omitted" && *display != "updates" && *display != "summarized" && *display != "full")
         thinking.reject("display", "omitted, updates, summarized or full");
+    const auto budget = thinking.integer("budget_tokens", 0, std::numeric_limits<uint32_t>::max());
     thinking.check_read();
-    if (model.writer->can_think()) options.thinking = *type != "disabled";
+    if (budget && *type == "enabled") conversation.reasoning_budget = *budget;
+    if (model.writer->can_think()) conversation.options.thinking = *type != "disabled";
     return {*type == "enabled", display == "omitted" || display == "updates"};
 }
 
 void read_output(const Fields& fields, const ModelText& model, Conversation& conversation) {
+    conversation.allow_unenforced = allows_unenforced(fields);
     const json::object* const given = fields.object("output_config");
     if (!given) return;
     const Fields output(*given, output_config_table(), fields.path("output_config"));
@@ -256,7 +260,8 @@ void read_output(const Fields& fields, const ModelText& model, Conversation& con
         if (format.text("type") != "json_schema") format.reject("type", "json_schema");
         const json::value* const schema = format.find("schema");
         if (!schema) format.reject("schema", "a JSON schema");
-        conversation.structure = structure_of(format.path("schema"), *schema);
+        conversation.structure =
+            structure_of(format.path("schema"), *schema, {.allow_unenforced = conversation.allow_unenforced});
         format.check_read();
     }
     output.check_read();
@@ -287,7 +292,7 @@ ReadConversation read_conversation(const Fields& fields, const ModelText& model)
     });
     conversation.options.tools = tools.read(fields);
     read_tool_choice(fields, conversation);
-    read.thinking = read_thinking(fields, model, conversation.options);
+    read.thinking = read_thinking(fields, model, conversation);
     read_output(fields, model, conversation);
     conversation.continued = ends_begun(conversation.messages);
     return read;

@@ -58,10 +58,16 @@ constexpr FieldRow kLlamaDetokenize[] = {
     {"model", kHarmless, "there is one model"},
 };
 
+constexpr FieldRow kLlamaControl[] = {
+    {"id", kHonoured, "of the answer that is being generated, as its stream has it"},
+    {"action", kHonoured, "reasoning_end: the closing marker of its reasoning is written now, and the answer goes on"},
+    {"id_slot", kRefused, "use id", "[-1]"},
+};
+
 std::span<const FieldTable* const> llama_tables() {
-    static const FieldTable* const all[] = {&plain_completion_table(), &infill_table(),    &input_extra_table(),
-                                            &embedding_table(),        &template_table(),  &tokenize_table(),
-                                            &detokenize_table(),       &saved_slot_table()};
+    static const FieldTable* const all[] = {&plain_completion_table(), &infill_table(),     &input_extra_table(),
+                                            &embedding_table(),        &template_table(),   &tokenize_table(),
+                                            &detokenize_table(),       &saved_slot_table(), &control_table()};
     return all;
 }
 
@@ -107,6 +113,11 @@ const FieldTable& tokenize_table() {
 
 const FieldTable& detokenize_table() {
     static const FieldTable table("/detokenize", {kLlamaDetokenize});
+    return table;
+}
+
+const FieldTable& control_table() {
+    static const FieldTable table("/v1/chat/completions/control", {kLlamaControl});
     return table;
 }
 

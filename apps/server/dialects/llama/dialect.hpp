@@ -15,5 +15,6 @@ const FieldTable& embedding_table();    // of /embedding
 const FieldTable& template_table();     // of /apply-template
 const FieldTable& tokenize_table();
 const FieldTable& detokenize_table();
+const FieldTable& control_table();  // of /v1/chat/completions/control
 
 }  // namespace tessera::server

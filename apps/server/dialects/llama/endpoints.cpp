@@ -1,11 +1,16 @@
 // Texts that the model generates, and what turns texts and conversations to tokens and back, as llama-server has them.
+#include "apps/server/api_error.hpp"
 #include "apps/server/dialects/llama/dialect.hpp"
 #include "apps/server/dialects/llama/embedding.hpp"
 #include "apps/server/dialects/llama/plain_responder.hpp"
 #include "apps/server/dialects/llama/requests.hpp"
 #include "apps/server/dialects/llama/text_api.hpp"
 #include "apps/server/embeddings_responder.hpp"
+#include "apps/server/json_fields.hpp"
 #include "apps/server/start_response.hpp"
+#include "core/base/text.hpp"
+
+#include <spdlog/fmt/fmt.h>
 
 namespace tessera::server {
 namespace {
@@ -28,6 +33,21 @@ HttpResponse answered(const EndpointContext& context, const HttpRequest& request
     return Answer(request.body, *model, context.json_memory);
 }
 
+// Ends the reasoning of an answer that is being generated.
+HttpResponse control(const EndpointContext& context, const HttpRequest& request) {
+    const boost::json::object object = parse_object(request.body);
+    const Fields fields(object, control_table());
+    const auto id = fields.text("id"), action = fields.text("action");
+    if (!id || id->empty()) fields.reject("id", "the id of an answer that is being generated");
+    if (action != "reasoning_end") fields.reject("action", "\"reasoning_end\"");
+    fields.check_read();
+    if (!context.end_reasoning(*id, context.access.sender_of(request).client))
+        throw ApiError(
+            404, fmt::format("id: no answer with reasoning and the id '{}' is being generated", printable(*id, 60)),
+            "id", "not_found");
+    return json_response(R"({"success":true})");
+}
+
 }  // namespace
 
 namespace endpoint_files {
@@ -42,6 +62,7 @@ constexpr Endpoint kLlamaEndpoints[] = {
      .paths = "/embedding /embeddings",
      .generate = respond_with_embeddings<read_embedding>,
      .dialect = &kLlama},
+    {.method = "POST", .paths = "/v1/chat/completions/control", .work = control, .dialect = &kLlama},
     {.method = "POST", .paths = "/tokenize", .work = answered<tokenize_response>, .dialect = &kLlama},
     {.method = "POST", .paths = "/detokenize", .work = answered<detokenize_response>, .dialect = &kLlama},
     {.method = "POST", .paths = "/apply-template", .work = answered<apply_template_response>, .dialect = &kLlama},

@@ -85,7 +85,7 @@ PlainRequest read_plain(const Fields& fields, const ModelText& model, const Prom
     const bool told = !read.delivery.stream && tells(delivery, "prompt");
     std::vector<Prompt> prompts = read_all(told);
     fields.check_read();
-    if (structure) hold_to(request, *structure, model);
+    if (structure) hold_to(request, *structure, model, read.delivery);
     for (const Prompt& prompt : prompts)
         delivery.prompts.push_back(told ? text::json_string(prompt.text) : std::string());
     read.prompts = requests_of(request, std::move(prompts), read.delivery);

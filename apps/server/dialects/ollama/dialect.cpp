@@ -13,7 +13,8 @@ constexpr std::string_view kPlan = "the server's plan decides where and how the 
 constexpr FieldRow kBoth[] = {
     {"stream", kHonoured, "lines of JSON; true by default"},
     {"options", kHonoured, "sampling and limits"},
-    {"format", kHonoured, "json, or a JSON schema that the answer is held to"},
+    {"format", kHonoured, "json, or a JSON schema that the answer is held to; objects with properties have no others"},
+    {"unenforced", kHonoured, kUnenforcedTold},
     {"think", kHonoured, "true, false, low, medium or high: whether the model thinks before it answers"},
     {"model", kHarmless, "the one model answers, whatever it is called"},
     {"keep_alive", kHonoured,

@@ -63,10 +63,11 @@ std::string_view loading_of(const Fields& fields) {
 
 std::optional<AskedStructure> read_format(const Fields& fields) {
     const json::value* const format = fields.find("format");
+    const bool allowed = allows_unenforced(fields);
     if (!format || *format == "") return std::nullopt;
     if (*format == "json") return any_object("format");
     if (!format->is_object()) fields.reject("format", "\"json\" or a JSON schema");
-    return structure_of("format", *format);
+    return structure_of("format", *format, {.closed = true, .allow_unenforced = allowed});
 }
 
 void read_think(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
@@ -128,6 +129,7 @@ Asked read_chat(std::string_view body, const ModelText& model) {
     conversation.options.tools = read_function_tools(fields);
     choose_tools({}, fields, conversation);
     read_think(fields, model, conversation.options);
+    conversation.allow_unenforced = allows_unenforced(fields);
     conversation.structure = read_format(fields);
     conversation.continued = ends_begun(conversation.messages);
     fields.check_read();
@@ -168,7 +170,7 @@ Asked read_generate(std::string_view body, const ModelText& model) {
         read.request.show_control = true;
         read.request.show_end = false;
         fields.check_read();
-        if (structure) hold_to(read.request, *structure, model);
+        if (structure) hold_to(read.request, *structure, model, read.delivery);
         return read;
     }
     if (system && !system->empty()) conversation.messages.push_back({"system", std::string(*system)});

@@ -6,6 +6,7 @@
 #include "apps/server/prompts_of_request.hpp"
 #include "apps/server/structure_fields.hpp"
 
+#include <limits>
 #include <utility>
 
 namespace tessera::server {
@@ -13,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int64_t kMaximumProbabilities = 20;
+constexpr int64_t kMaximumProbabilities = 20, kMaximumBudget = std::numeric_limits<uint32_t>::max();
 
 }  // namespace
 
@@ -25,6 +26,11 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     read.chat.probabilities = read.request.probabilities = read_probabilities(fields);
     Conversation conversation = read_conversation(fields, model);
     conversation.structure = std::move(structure);
+    conversation.allow_unenforced = allows_unenforced(fields);
+    if (const auto budget =
+            read_any(fields, {"reasoning_budget", "thinking_budget_tokens", "thinking_budget", "thinking_token_budget"},
+                     [&](std::string_view name) { return fields.integer(name, -1, kMaximumBudget); }))
+        set_reasoning_budget(*budget, model, conversation);
     fields.check_read();
     write_prompt(read, conversation, model);
     return read;
@@ -50,7 +56,7 @@ CompletionRequest read_completion(std::string_view body, const ModelText& model)
     std::vector<Prompt> prompts = read_prompts(fields, model, {.with_text = echo});
     fields.check_read();
     for (Prompt& prompt : prompts) delivery.echoes.push_back(std::move(prompt.text));
-    if (structure) hold_to(request, *structure, model);
+    if (structure) hold_to(request, *structure, model, read.delivery);
     if (echo && delivery.probabilities) {
         request.prompt_probabilities = request.probabilities;
         for (const Prompt& prompt : prompts) {

@@ -20,6 +20,7 @@ constexpr std::string_view kInput = "input", kBlanks = " \t\r\n";
 struct InputForm {
     std::string advice = {};   // for the model to read
     std::string pattern = {};  // that it is held to
+    std::string grammar = {};  // the same, in Lark
 };
 
 // For a text all of which matches: what begins and ends the pattern says no more, which may not stand within a group.
@@ -43,6 +44,7 @@ InputForm read_form(const Fields& tool) {
         if (!definition || definition->empty()) format.reject("definition", "a grammar");
         read.advice = syntax == "regex" ? fmt::format("The input matches this regular expression: {}", *definition)
                                         : fmt::format("The input is what this Lark grammar says:\n{}", *definition);
+        if (syntax == "lark") read.grammar = *definition;
         if (syntax == "regex") read.pattern = fmt::format("^(?:{})$", without_ends(*definition));
     } else if (type != "text") {
         format.reject("type", "text or grammar");
@@ -55,7 +57,8 @@ InputForm read_form(const Fields& tool) {
 
 }  // namespace
 
-text::ChatTool read_custom_tool(const json::object& object, const std::string& path, const ToolForm& form) {
+text::ChatTool read_custom_tool(const json::object& object, const std::string& path, const ToolForm& form,
+                                std::string& grammar) {
     const Fields fields(object, custom_tool_table(), path);
     fields.text("type");
     const auto name = fields.text("name");
@@ -73,7 +76,8 @@ text::ChatTool read_custom_tool(const json::object& object, const std::string& p
                                   {"required", json::array{kInput}},
                                   {"additionalProperties", false}};
     text::ChatTool tool = function_tool(whole_name, description, parameters);
-    tool.strict = !input.pattern.empty();
+    tool.strict = !input.pattern.empty() || !input.grammar.empty();
+    grammar = input.grammar;
     return tool;
 }
 

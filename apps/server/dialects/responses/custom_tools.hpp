@@ -10,8 +10,10 @@
 
 namespace tessera::server::responses {
 
-// A tool that stands at `path`. `form`: what stands before its name and description. Throws ApiError(400).
-text::ChatTool read_custom_tool(const boost::json::object& object, const std::string& path, const ToolForm& form);
+// Reads the tool at `path`. `form`: what stands before its name and description. `grammar`: gets its Lark grammar, if
+// it has one. Throws ApiError(400).
+text::ChatTool read_custom_tool(const boost::json::object& object, const std::string& path, const ToolForm& form,
+                                std::string& grammar);
 
 // The arguments of a call with this text, as JSON.
 std::string arguments_of_input(std::string_view input);

@@ -24,6 +24,7 @@ constexpr FieldRow kRequest[] = {
      "auto: it may be"},
     {"parallel_tool_calls", kHonoured, "false: the answer has one call at most"},
     {"text", kHonoured, "format"},
+    {"unenforced", kHonoured, kUnenforcedTold},
     {"reasoning", kHonoured, "effort"},
     {"include", kHonoured,
      "reasoning.encrypted_content: reasoning once more as what clients send back of it; what belongs to images and to "
@@ -169,8 +170,9 @@ constexpr FieldRow kCustomFormat[] = {
     {"type", kHonoured, "text or grammar"},
     {"syntax", kHonoured, "lark or regex, with type grammar"},
     {"definition", kHonoured,
-     "with type grammar; the model reads it, and its calls are held to it where the syntax is regex, not where it is "
-     "lark"},
+     "with type grammar; the model reads it, and its calls are held to it; with lark where the model writes arguments "
+     "as "
+     "JSON and with what docs/server.md lists, else tool_choice auto describes it only and required is refused"},
 };
 
 constexpr FieldRow kNamespace[] = {

@@ -28,7 +28,9 @@ void add_tool(const json::object& object, const std::string& path, const ToolFor
         read.tools.push_back(read_own_tool(object, path, form));
         return;
     }
-    read.tools.push_back(read_custom_tool(object, path, form));
+    std::string grammar;
+    read.tools.push_back(read_custom_tool(object, path, form, grammar));
+    if (!grammar.empty()) read.grammars.emplace(read.tools.back().name, std::move(grammar));
     read.custom.push_back(read.tools.back().name);
 }
 

@@ -55,7 +55,7 @@ ToolChoice choice_of(const Fields& fields) {
     return read_allowed_tools(allowed, named_function);
 }
 
-std::optional<AskedStructure> read_format(const Fields& fields) {
+std::optional<AskedStructure> read_format(const Fields& fields, structure::SchemaOptions options) {
     const json::object* const given = fields.object("format");
     if (!given) return std::nullopt;
     const Fields format(*given, format_table(), fields.path("format"));
@@ -63,11 +63,11 @@ std::optional<AskedStructure> read_format(const Fields& fields) {
     const json::value* const schema = format.find("schema");
     format.text("name");
     format.text("description");
-    format.boolean("strict");
+    options.closed = format.boolean("strict").value_or(false);
     std::optional<AskedStructure> made;
     if (type == "json_schema") {
         if (!schema) format.reject("schema", "a JSON schema");
-        made = structure_of(format.path("schema"), *schema);
+        made = structure_of(format.path("schema"), *schema, options);
     } else if (type == "json_object") {
         made = any_object(fields.path("format"));
     } else if (type != "text") {
@@ -78,11 +78,11 @@ std::optional<AskedStructure> read_format(const Fields& fields) {
     return made;
 }
 
-std::optional<AskedStructure> read_text(const Fields& fields) {
+std::optional<AskedStructure> read_text(const Fields& fields, bool allow_unenforced) {
     const json::object* const given = fields.object("text");
     if (!given) return std::nullopt;
     const Fields text(*given, text_table(), fields.path("text"));
-    auto made = read_format(text);
+    auto made = read_format(text, {.allow_unenforced = allow_unenforced});
     text.check_read();
     return made;
 }
@@ -151,13 +151,15 @@ ChatRequest read_response(std::string_view body, const ModelText& model) {
     conversation.messages = read_input(fields, fields.text("instructions").value_or(""));
     GroupedTools tools = read_tools(fields);
     conversation.options.tools = std::move(tools.tools);
+    conversation.input_grammars = std::move(tools.grammars);
     read.chat.grouped = std::move(tools.names);
     read.chat.called_with_text = std::move(tools.custom);
     ToolChoice choice = choice_of(fields);
     choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
     choose_tools(choice, fields, conversation);
     read_reasoning(fields, model, conversation.options);
-    conversation.structure = read_text(fields);
+    conversation.allow_unenforced = allows_unenforced(fields);
+    conversation.structure = read_text(fields, conversation.allow_unenforced);
     conversation.continued = ends_begun(conversation.messages);
     fields.object("metadata");
     read.chat.returns_reasoning = returns_reasoning(fields);

@@ -1,0 +1,126 @@
+#include "apps/server/tool_constraint.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "core/base/error.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tessera::server {
+namespace {
+
+// Tools whose schemas llguidance does not compile are called with any object, if they allow that.
+class ToolCompiler {
+  public:
+    ToolCompiler(ChatRequest& read, AskedCalls& asked, const structure::Body* otherwise, const ModelText& model)
+        : read_(read), asked_(asked), otherwise_(otherwise), model_(model) {}
+
+    void run() {
+        if (try_all()) return;
+        std::vector<size_t> lenient;
+        for (size_t i = 0; i < asked_.tools.size(); ++i)
+            if (asked_.tools[i].held && asked_.tools[i].allow_unenforced) lenient.push_back(i);
+        free_faulty(lenient);
+        if (try_all()) return;
+        // Each compiles by itself: together they are too large.
+        for (const size_t i : lenient) free(i);
+        hold();
+    }
+
+  private:
+    // False: the grammar is refused, and a tool can be called with any object instead.
+    bool try_all() {
+        const bool last = std::ranges::none_of(
+            asked_.tools, [](const structure::CallableTool& tool) { return tool.held && tool.allow_unenforced; });
+        try {
+            hold();
+            return true;
+        } catch (const ApiError& error) {
+            if (last || error.status() != 400) throw;
+            return false;
+        }
+    }
+
+    void hold() {
+        const text::ReplySyntax& reply = read_.chat.syntax;
+        structure::Body body;
+        structure::GrammarText grammar;
+        try {
+            body = structure::calls_body(reply, asked_.tools, asked_.count, *model_.tokenizer, otherwise_);
+            grammar = structure::answer_grammar(body, reply, *model_.tokenizer);
+        } catch (const Error& error) {
+            throw ApiError(400, fmt::format("{}: {}", asked_.field, error.what()), asked_.field);
+        }
+        hold_to(read_.request, grammar, model_, asked_.field);
+        std::vector<std::string>& unenforced = read_.delivery.unenforced;
+        for (const std::string& name : freed_) unenforced.push_back("tools." + name);
+        for (const std::string& place : body.unenforced) unenforced.push_back("tools." + place);
+    }
+
+    void free(size_t tool) {
+        structure::CallableTool& freed = asked_.tools[tool];
+        if (!freed.input_grammar.empty()) {
+            freed.input_grammar.clear();
+            freed_.push_back(freed.name + "/format/definition");
+        } else if (std::exchange(freed.held, false)) {
+            freed_.push_back(freed.name);
+        }
+    }
+
+    // By halves, as most compile.
+    void free_faulty(std::span<const size_t> tools) {
+        if (tools.empty() || compile(tools)) return;
+        if (tools.size() == 1) return free(tools.front());
+        free_faulty(tools.first(tools.size() / 2));
+        free_faulty(tools.subspan(tools.size() / 2));
+    }
+
+    bool compile(std::span<const size_t> numbers) {
+        std::vector<structure::CallableTool> tools;
+        for (const size_t i : numbers) tools.push_back(asked_.tools[i]);
+        try {
+            const structure::Body body =
+                structure::calls_body(read_.chat.syntax, tools, {.any = false, .several = false}, *model_.tokenizer);
+            model_.structure->compile(structure::answer_grammar(body));
+            return true;
+        } catch (const Error& error) {
+            if (error.code() != TSR_INVALID_ARGUMENT) throw;
+            return false;
+        }
+    }
+
+    ChatRequest& read_;
+    AskedCalls& asked_;
+    const structure::Body* const otherwise_;
+    const ModelText& model_;
+    std::vector<std::string> freed_;
+};
+
+}  // namespace
+
+void hold_to_calls(ChatRequest& read, AskedCalls asked, const structure::Body* otherwise, const ModelText& model) {
+    if (read.chat.syntax.content_begun && !asked.count.any)
+        throw ApiError(400, fmt::format("{}: the message to be continued is not held to calls", asked.field),
+                       asked.field);
+    ToolCompiler(read, asked, otherwise, model).run();
+}
+
+void report_unenforced(std::span<const text::ChatTool> tools, Delivery& delivery) {
+    for (const text::ChatTool& tool : tools) {
+        try {
+            const structure::ReadSchema schema = structure::read_schema(structure::parse_schema(tool.parameters),
+                                                                        {.closed = true, .allow_unenforced = true});
+            for (const std::string& place : schema.unenforced)
+                delivery.unenforced.push_back(fmt::format("tools.{}/{}", tool.name, place));
+        } catch (const Error&) {
+            delivery.unenforced.push_back(fmt::format("tools.{}", tool.name));
+        }
+    }
+}
+
+}  // namespace tessera::server
