@@ -120,6 +120,11 @@ class LarkReader {
         }
         return at_ > begin ? std::optional(value) : std::nullopt;
     }
+    // `count`: of those that follow one another. Each is a node around the one before.
+    void check_repetitions(size_t count) const {
+        if (count > kMostLarkDepth)
+            refuse(fmt::format("more than {} repetitions follow one another; put them into one", kMostLarkDepth));
+    }
     // After a backslash; nothing: it is no escape of one character.
     std::optional<uint32_t> escape(char c) {
         switch (c) {
@@ -191,7 +196,8 @@ class RegexReader : public LarkReader {
     }
 
     GbnfNode repetition(GbnfNode node) {
-        for (;;) {
+        for (size_t count = 0;; ++count) {
+            check_repetitions(count);
             if (takes("*")) {
                 node = repetition_of(std::move(node), 0, GbnfNode::kUnbounded);
             } else if (takes("+")) {
@@ -487,7 +493,8 @@ class LarkParser : public LarkReader {
     }
 
     GbnfNode repetition(GbnfNode node) {
-        for (;;) {
+        for (size_t count = 0;; ++count) {
+            check_repetitions(count);
             if (takes("*")) {
                 node = repetition_of(std::move(node), 0, GbnfNode::kUnbounded);
             } else if (takes("+")) {
@@ -543,7 +550,7 @@ class LarkParser : public LarkReader {
     std::u32string quoted() {
         std::u32string made;
         while (!takes("\"")) {
-            if (sees("\n")) refuse("a string does not end");
+            if (done() || sees("\n")) refuse("a string does not end");
             if (!takes("\\")) {
                 made += static_cast<char32_t>(code_point());
                 continue;
@@ -577,7 +584,7 @@ class LarkParser : public LarkReader {
         const auto line = line_ + static_cast<size_t>(std::ranges::count(text_.substr(0, begin), '\n'));
         std::string pattern;
         while (!takes("/")) {
-            if (sees("\n")) refuse("a regular expression does not end");
+            if (done() || sees("\n")) refuse("a regular expression does not end");
             const char c = next();
             if (c == '\\' && sees("/")) continue;
             pattern += c;

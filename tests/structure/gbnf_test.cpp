@@ -98,6 +98,31 @@ TEST_F(GbnfTest, GrammarsInLark) {
         EXPECT_THAT(held_to_lark(grammar, "a"), HasSubstr(part)) << grammar;
 }
 
+// Each is a node within the one before, and nodes are walked by calls of functions.
+TEST(LarkParser, RepetitionsThatFollowOneAnotherAreFew) {
+    const auto fault_of = [](const std::string& grammar) -> std::string {
+        try {
+            parse_lark(grammar);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), TSR_INVALID_ARGUMENT);
+            return error.what();
+        }
+        return "";
+    };
+    for (const std::string_view one : {"*", "+", "?", "~2", "{1,2}", " {1}"}) {
+        std::string many, some;
+        for (size_t i = 0; i < 40'000; ++i) many += one;
+        for (size_t i = 0; i < 64; ++i) some += one;
+        EXPECT_THAT(fault_of("start: \"a\"" + many), HasSubstr("repetitions follow one another")) << one;
+        EXPECT_EQ(fault_of("start: \"a\"" + some), "") << one;
+    }
+    for (const std::string_view one : {"*", "+", "?", "*?", "{1,2}"}) {
+        std::string many;
+        for (size_t i = 0; i < 40'000; ++i) many += one;
+        EXPECT_THAT(fault_of(fmt::format("start: /a{}/", many)), HasSubstr("repetitions follow one another")) << one;
+    }
+}
+
 constexpr std::string_view kStatements =
     "root ::= statement+ \".\"\n"
     "statement ::= name \" = \" sum \";\\n\" | \"if (\" sum \") {\\n\" statement+ \"}\\n\" | name \"(\" (sum (\",\" \" "
