@@ -37,33 +37,46 @@ void each_call(std::vector<ChatMessage>& messages, F&& f) {
 bool fill_ids(std::vector<ChatMessage>& messages) {
     bool filled = false;
     size_t number = 0;
-    std::vector<std::string> open;
+    // Calls of the last message that has any, their places by id, and whether each has a result.
+    std::vector<std::string> calls;
+    std::multimap<std::string, size_t> places;
+    std::vector<bool> answered;
+    size_t first = 0;  // without a result
     for (ChatMessage& message : messages) {
-        if (has_calls(message)) open.clear();
-        for (ToolCall& call : message.tool_calls) {
-            if (call.id.empty()) {
-                call.id = fmt::format("call_{}", number);
-                filled = true;
+        if (has_calls(message)) {
+            calls.clear();
+            places.clear();
+            first = 0;
+            for (ToolCall& call : message.tool_calls) {
+                if (call.id.empty()) {
+                    call.id = fmt::format("call_{}", number);
+                    filled = true;
+                }
+                ++number;
+                places.emplace(call.id, calls.size());
+                calls.push_back(call.id);
             }
-            ++number;
-            open.push_back(call.id);
+            answered.assign(calls.size(), false);
         }
         if (message.role != "tool") continue;
-        const auto answered =
-            message.tool_call_id.empty() ? open.begin() : std::ranges::find(open, message.tool_call_id);
-        if (answered == open.end()) continue;
+        while (first < calls.size() && answered[first]) ++first;
         if (message.tool_call_id.empty()) {
-            message.tool_call_id = *answered;
+            if (first == calls.size()) continue;
+            message.tool_call_id = calls[first];
             filled = true;
         }
-        open.erase(answered);
+        const auto place = places.find(message.tool_call_id);
+        if (place == places.end()) continue;
+        answered[place->second] = true;
+        places.erase(place);
     }
     return filled;
 }
 
-// Replaces each id of a call, and of the results after it, by `id_of(call, index)`. True: one changed.
-template <typename IdOf>
-bool replace_ids(ChatHistory& history, IdOf&& id_of) {
+// Replaces each id of a call, and of the results after it, by `id_of(call, index)`, and that of a result whose call is
+// not in the conversation by `id_of_unknown(id)`. True: one changed.
+template <typename IdOf, typename IdOfUnknown>
+bool replace_ids(ChatHistory& history, IdOf&& id_of, IdOfUnknown&& id_of_unknown) {
     bool changed = fill_ids(history.messages);
     std::map<std::string, std::string> replaced;
     size_t index = 0;
@@ -74,8 +87,11 @@ bool replace_ids(ChatHistory& history, IdOf&& id_of) {
             replaced[call.id] = id;
             call.id = std::move(id);
         }
-        if (const auto found = replaced.find(message.tool_call_id); found != replaced.end())
-            message.tool_call_id = found->second;
+        if (message.tool_call_id.empty()) continue;
+        const auto found = replaced.find(message.tool_call_id);
+        std::string id = found != replaced.end() ? found->second : id_of_unknown(message.tool_call_id);
+        changed |= id != message.tool_call_id;
+        message.tool_call_id = std::move(id);
     }
     return changed;
 }
@@ -198,29 +214,47 @@ void join(std::string& text, std::string_view paragraph) {
 
 bool shorten_call_ids(ChatHistory& history) {
     std::set<std::string> used;
-    each_call(history.messages, [&](size_t, const ToolCall& call) {
-        if (is_short_id(call.id)) used.insert(call.id);
-    });
+    for (const ChatMessage& message : history.messages) {
+        if (is_short_id(message.tool_call_id)) used.insert(message.tool_call_id);
+        for (const ToolCall& call : message.tool_calls)
+            if (is_short_id(call.id)) used.insert(call.id);
+    }
     std::map<std::string, std::string> known;
-    return replace_ids(history, [&](const ToolCall& call, size_t) {
-        if (is_short_id(call.id)) return call.id;
-        std::string& id = known[call.id];
+    const auto shortened = [&](const std::string& given) {
+        if (is_short_id(given)) return given;
+        std::string& id = known[given];
         for (uint64_t attempt = 0; id.empty(); ++attempt) {
-            std::string tried = short_id(call.id, attempt);
+            std::string tried = short_id(given, attempt);
             if (used.insert(tried).second) id = std::move(tried);
         }
         return id;
-    });
+    };
+    return replace_ids(
+        history, [&](const ToolCall& call, size_t) { return shortened(call.id); }, shortened);
 }
 
 bool use_kimi_call_ids(ChatHistory& history) {
-    return replace_ids(history, [](const ToolCall& call, size_t index) {
-        const std::string head = "functions." + call.name + ":";
-        const bool numbered =
-            call.id.starts_with(head) && call.id.size() > head.size() &&
-            std::ranges::all_of(call.id.substr(head.size()), [](char c) { return c >= '0' && c <= '9'; });
-        return numbered ? call.id : head + std::to_string(index);
+    const auto head_of = [](const ToolCall& call) { return "functions." + call.name + ":"; };
+    const auto is_numbered = [&](const ToolCall& call) {
+        const std::string head = head_of(call);
+        return call.id.size() > head.size() && call.id.starts_with(head) &&
+               std::all_of(call.id.begin() + static_cast<std::ptrdiff_t>(head.size()), call.id.end(),
+                           [](char c) { return c >= '0' && c <= '9'; });
+    };
+    std::set<std::string> used;
+    each_call(history.messages, [&](size_t, const ToolCall& call) {
+        if (is_numbered(call)) used.insert(call.id);
     });
+    size_t more = 0;  // numbers that given ids have taken
+    return replace_ids(
+        history,
+        [&](const ToolCall& call, size_t index) {
+            if (is_numbered(call)) return call.id;
+            std::string id = head_of(call) + std::to_string(index + more);
+            while (!used.insert(id).second) id = head_of(call) + std::to_string(index + ++more);
+            return id;
+        },
+        [](const std::string& id) { return id; });
 }
 
 bool split_calls(ChatHistory& history) {
@@ -237,18 +271,23 @@ bool split_calls(ChatHistory& history) {
         std::vector<ChatMessage> results;
         for (; i < history.messages.size() && history.messages[i].role == "tool"; ++i)
             results.push_back(std::move(history.messages[i]));
+        std::multimap<std::string, size_t> by_id;  // of results that have not been written
+        for (size_t r = 0; r < results.size(); ++r) by_id.emplace(results[r].tool_call_id, r);
         const std::vector<ToolCall> calls = std::exchange(message.tool_calls, {});
         for (size_t call = 0; call < calls.size(); ++call) {
             // Only the first has the content and the reasoning before the calls.
             ChatMessage one = call == 0 ? message : ChatMessage{"assistant", ""};
             one.tool_calls = {calls[call]};
             split.push_back(std::move(one));
-            const auto result = std::ranges::find(results, calls[call].id, &ChatMessage::tool_call_id);
-            if (result == results.end()) continue;
-            split.push_back(std::move(*result));
-            results.erase(result);
+            const auto result = by_id.find(calls[call].id);
+            if (result == by_id.end()) continue;
+            split.push_back(std::move(results[result->second]));
+            by_id.erase(result);
         }
-        for (ChatMessage& other : results) split.push_back(std::move(other));
+        std::vector<size_t> others;  // of no call
+        for (const auto& [id, r] : by_id) others.push_back(r);
+        std::ranges::sort(others);
+        for (const size_t r : others) split.push_back(std::move(results[r]));
     }
     history.messages = std::move(split);
     return true;

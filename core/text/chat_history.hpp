@@ -40,7 +40,8 @@ bool leave_calls_only(ChatHistory& history);
 // Assistant messages of neither content, nor reasoning, nor calls are left out, if another message stays.
 bool drop_empty_answers(ChatHistory& history);
 
-// Those that a conversation is tried with, in this order: each for itself, then more and more of them together.
+// Those that a conversation is tried with, in this order: each for itself, then more and more of them together. What
+// loses no text comes first.
 std::span<const Rewriting> rewritings() noexcept;
 
 }  // namespace tessera::text

@@ -166,12 +166,12 @@ Text answer_text(std::string_view text, const ChatShape& shape) {
 
 jinja::Marked run_chat_program(const jinja::Program& program, const ChatShape& shape,
                                std::span<const ChatMessage> messages, const ChatOptions& options,
-                               std::string_view description) {
+                               std::string_view description, uint64_t budget_parts) {
     uint64_t count = messages.size() + options.tools.size();
     for (const ChatMessage& message : messages) count += message.tool_calls.size();
     const uint64_t bytes = bytes_of(messages, options);
-    const jinja::RunOptions limits{.steps = kSteps + kStepsOfMessage * count + bytes,
-                                   .bytes = kBytes + kBytesOfByte * bytes,
+    const jinja::RunOptions limits{.steps = (kSteps + kStepsOfMessage * count + bytes) / budget_parts,
+                                   .bytes = (kBytes + kBytesOfByte * bytes) / budget_parts,
                                    .now = options.now.value_or(std::time(nullptr)),
                                    .may_change_lists = shape.may_change_lists};
     const CallWriter calls(shape, limits);

@@ -36,9 +36,9 @@ jinja::Text answer_text(std::string_view text, const ChatShape& shape);
 // tool_call_id and name of messages, tools, add_generation_prompt, bos_token, eos_token, and thinking and
 // enable_thinking if they were asked for (FireFunction: functions and datetime). `description`: of tools, added to the
 // system message; empty: none. Throws Error as jinja::Program::run() does, and TSR_INVALID_ARGUMENT for tools that are
-// not well formed.
+// not well formed. `budget_parts`: the program may use this part of its limits, for one of several attempts.
 jinja::Marked run_chat_program(const jinja::Program& program, const ChatShape& shape,
                                std::span<const ChatMessage> messages, const ChatOptions& options,
-                               std::string_view description = {});
+                               std::string_view description = {}, uint64_t budget_parts = 1);
 
 }  // namespace tessera::text

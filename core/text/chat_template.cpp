@@ -41,12 +41,16 @@ bool takes_texts(ToolSyntax syntax) {
            syntax == ToolSyntax::kHunyuanOpen;
 }
 
+// A conversation that is refused in every way may not cost many times what one attempt may: each rewriting has this
+// part of the limits, which are far beyond what conversations take.
+constexpr uint64_t kAttemptParts = 8;
+
 // What `make` makes of the first of the conversation's rewritings that it does not refuse.
 template <typename Make>
 std::optional<jinja::Marked> first_rewritten(const ChatHistory& given, const Make& make) {
     const auto attempt = [&](const ChatHistory& history) -> std::optional<jinja::Marked> {
         try {
-            return make(history);
+            return make(history, kAttemptParts);
         } catch (const Error&) {
             return std::nullopt;
         }
@@ -181,10 +185,10 @@ const std::string& ChatTemplate::markers() const noexcept {
 jinja::Marked ChatTemplate::run(std::span<const ChatMessage> messages, const ChatOptions& options,
                                 std::string_view description) const {
     const std::vector<Rewriting>& always = traits_->shape.rewritings;
-    const auto make = [&](const ChatHistory& history) {
+    const auto make = [&](const ChatHistory& history, uint64_t budget_parts) {
         ChatOptions changed = options;
         changed.tools = history.tools;
-        return run_chat_program(*program_, traits_->shape, history.messages, changed, description);
+        return run_chat_program(*program_, traits_->shape, history.messages, changed, description, budget_parts);
     };
     const auto given = [&] {
         ChatHistory history{{messages.begin(), messages.end()}, options.tools};
@@ -195,7 +199,7 @@ jinja::Marked ChatTemplate::run(std::span<const ChatMessage> messages, const Cha
     };
     try {
         if (always.empty()) return run_chat_program(*program_, traits_->shape, messages, options, description);
-        return make(given());
+        return make(given(), 1);
     } catch (const Error&) {
         if (options.rewrite) {
             if (auto made = first_rewritten(given(), make)) return std::move(*made);

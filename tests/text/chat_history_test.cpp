@@ -71,6 +71,26 @@ TEST(ChatHistory, KimisIdsCountTheCallsOfTheConversation) {
     ASSERT_TRUE(use_kimi_call_ids(history));
     EXPECT_THAT(ids_of(history), ElementsAre("functions.f:0", "functions.g:1", "-> functions.f:0", "-> functions.g:1",
                                              "functions.f:2", "functions.h:7", "-> functions.f:2"));
+    // A number that an id has already is not given again.
+    ChatHistory given{{calling({{"x", "f", "{}"}, {"functions.f:0", "f", "{}"}})}, {}};
+    ASSERT_TRUE(use_kimi_call_ids(given));
+    EXPECT_THAT(ids_of(given), ElementsAre("functions.f:1", "functions.f:0"));
+}
+
+TEST(ChatHistory, ResultsWhoseCallIsNotThereGetShortIdsToo) {
+    ChatHistory history{{result("1", "call_0123456789"), kQuestion, calling({{"call_2", "f", "{}"}})}, {}};
+    ASSERT_TRUE(shorten_call_ids(history));
+    EXPECT_THAT(ids_of(history).front(), testing::MatchesRegex("-> [a-z0-9]{9}"));
+}
+
+// 1,024 calls and 100,000 results take a moment, not minutes.
+TEST(ChatHistory, ManyResultsAreSplitInLinearTime) {
+    std::vector<ToolCall> calls;
+    for (int i = 0; i < 1024; ++i) calls.push_back({"c" + std::to_string(i), "f", "{}"});
+    ChatHistory history{{kQuestion, calling(calls)}, {}};
+    for (int i = 0; i < 100'000; ++i) history.messages.push_back(result("", i % 3 ? "" : "c" + std::to_string(i)));
+    ASSERT_TRUE(split_calls(history));
+    EXPECT_EQ(history.messages.size(), 1 + 1024 + 100'000u);
 }
 
 TEST(ChatHistory, CallsAreSplitBeforeTheirResults) {
@@ -188,6 +208,17 @@ TEST(ChatHistory, ToolsThatATemplateCannotDescribeAreCompleted) {
                 HasSubstr("f: ;g: dxstring;"));
     // One that can is given them as they are.
     EXPECT_THAT(write(template_of("false"), {kQuestion}, {{"f", "", "", ""}}), Not(HasSubstr("description")));
+}
+
+// Text is left out only if nothing else helps.
+TEST(ChatHistory, AnEmptyAnswerCostsNoContent) {
+    const std::string text = write(template_of("m.tool_calls[0].function.arguments is string"),
+                                   {kQuestion,
+                                    calling({{"a", "f", "{bad"}}, "I look.", "hm"),
+                                    result("r", "a"),
+                                    {"assistant", ""},
+                                    {"user", "again"}});
+    EXPECT_THAT(text, HasSubstr("[I look.|hm<tool_call>"));
 }
 
 TEST(ChatHistory, EmptyAnswersAreLeftOutWhereTheyAreRefused) {
