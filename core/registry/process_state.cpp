@@ -23,8 +23,16 @@ std::optional<mode_t> current_umask() {
     return std::nullopt;
 }
 
+// Signal by signal: the C library leaves the rest of a set as it was in memory.
+bool same_signals(const sigset_t& a, const sigset_t& b) {
+    for (int number = 1; number < NSIG; ++number) {
+        if (sigismember(&a, number) != sigismember(&b, number)) return false;
+    }
+    return true;
+}
+
 bool same_action(const struct sigaction& a, const struct sigaction& b) {
-    return a.sa_flags == b.sa_flags && std::memcmp(&a.sa_mask, &b.sa_mask, sizeof a.sa_mask) == 0 &&
+    return a.sa_flags == b.sa_flags && same_signals(a.sa_mask, b.sa_mask) &&
            ((a.sa_flags & SA_SIGINFO) ? a.sa_sigaction == b.sa_sigaction : a.sa_handler == b.sa_handler);
 }
 
@@ -66,7 +74,7 @@ std::vector<std::string> ProcessState::restore() const {
     }
     sigset_t blocked{};
     pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
-    if (std::memcmp(&blocked, &blocked_, sizeof blocked) != 0) {
+    if (!same_signals(blocked, blocked_)) {
         pthread_sigmask(SIG_SETMASK, &blocked_, nullptr);
         changed.emplace_back("the signals that are blocked");
     }

@@ -220,6 +220,7 @@ TEST(ChangedProcess, IsSetBackAfterMapping) {
     EXPECT_EQ(outcome.out, run("fault_none").out);
     EXPECT_THAT(outcome.err, HasSubstr("plugin planted: mapping its library changed the working directory, the umask, "
                                        "the action of signal 1"));
+    EXPECT_THAT(run("fault_none").err, testing::Not(HasSubstr("mapping its library changed")));
 }
 
 // What a call leaves behind of the state that decides how its thread computes is undone, and told once.
