@@ -250,9 +250,9 @@ uint32_t rows_of_a_prompt(const Plan& plan) {
     };
     const double prompt_one = seconds(1, true), prompt_all = seconds(most, true);
     const double generation_one = seconds(1, false), generation_all = seconds(most, false);
-    // One row never is a prompt where it has a way of its own: an estimate by a memory speed that was measured in a bad
-    // moment would have each token expand all cached ones.
-    if (prompt_one <= generation_one) return has_generation_rows(plan) ? 2 : 1;
+    // Single rows and drafts never are a prompt where they have a path of their own: an estimate by a memory speed that
+    // was measured in a bad moment would have each token expand all cached ones.
+    if (prompt_one <= generation_one) return has_generation_rows(plan) ? std::min(most, kRowsAsSingle) + 1 : 1;
     if (most == 1 || prompt_all >= generation_all) return most + 1;
     const double gain_one = prompt_one - generation_one;  // falls to a negative number, in a straight line
     const double gain_all = prompt_all - generation_all;

@@ -76,6 +76,10 @@ double prompt_seconds(const Plan& plan, const PlannedNode& planned);
 // generation is: where the two estimates meet, half of max_tokens being cached. At least 1; max_rows + 1 if never.
 uint32_t rows_of_a_prompt(const Plan& plan);
 
+// Kernels compute so many rows of a sequence as single ones (kernels/x86/README.md), which is what drafts are verified
+// with.
+inline constexpr uint32_t kRowsAsSingle = 16;
+
 // "memory 81 %; CUDA0 busy 60 %": the largest part of what nodes and copies take, and the device that works longest,
 // of the seconds in which it does so once.
 std::string bound_text(const Plan& plan, const StepTime& time, double seconds);

@@ -5,6 +5,7 @@
 #include "core/base/seconds.hpp"
 #include "core/plan/fit.hpp"
 #include "core/plan/make_plan.hpp"
+#include "core/plan/predict.hpp"
 #include "core/run/each_on_team.hpp"
 #include "core/run/worker_tuner.hpp"
 #include "core/session/file_weights.hpp"
@@ -23,8 +24,6 @@ constexpr uint32_t kDefaultContext = 4096;
 // Workers of a step never sleep. Where the host alone computes and they had less than this share of its time on
 // processors, other processes took part of it.
 constexpr double kQuiet = 0.9;
-// Kernels compute so many rows of a sequence as single ones (kernels/x86/README.md).
-constexpr uint32_t kFewRows = 16;
 
 size_t outputs_of(const BatchEntry& entry) {
     return entry.all_outputs ? entry.tokens.size() : entry.output ? 1 : 0;
@@ -461,7 +460,7 @@ uint32_t Engine::max_outputs() const noexcept {
 }
 uint32_t Engine::rows_as_single() const noexcept {
     const uint32_t from = state_->expand_from;  // 1: single ones are computed as rows of prompts are
-    return from > 1 ? std::min(kFewRows, from - 1) : kFewRows;
+    return from > 1 ? std::min(kRowsAsSingle, from - 1) : kRowsAsSingle;
 }
 bool Engine::rows_have_same_bits() const noexcept {
     return state_->host_alone;

@@ -7,6 +7,7 @@
 #include "core/setup/file_sampling.hpp"
 #include "core/setup/model_check.hpp"
 #include "core/setup/plan_lines.hpp"
+#include "core/setup/plan_report.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -153,22 +154,37 @@ PlannedModel plan_to_fit(const gguf::GgufFile& file, const Machine& machine, Eng
 std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
                                     uint32_t minimum, bool verbose, const NoticeSink& say,
                                     const LoadProgress& progress) {
-    PlannedModel planned = plan_to_fit(model.file, machine, options, say);
+    // A context that may shrink does so by up to a half before packed weights are given up.
+    PlannedModel planned = may_shrink ? plan_model(model.file, machine.registry, machine.hardware, options)
+                                      : plan_to_fit(model.file, machine, options, say);
     try {
         check_fit(planned.plan);
     } catch (const Error& error) {
         if (error.code() != TSR_DOES_NOT_FIT || !may_shrink) throw;
+        const uint32_t wanted = planned.context;
+        const auto largest_of = [&](const EngineOptions& tried) {
+            if (excess_of(plan_model(model.file, machine.registry, machine.hardware, tried).plan).empty())
+                return wanted;
+            return largest_context(model.file, machine.registry, machine.hardware, tried);
+        };
         bool in_place = false;
-        uint32_t largest = largest_context(model.file, machine.registry, machine.hardware, options);
-        if (largest < std::max(minimum, 1u) && options.pack_weights != PackWeights::kNever) {
-            in_place = true;
-            options.pack_weights = PackWeights::kNever;
-            largest = largest_context(model.file, machine.registry, machine.hardware, options);
+        uint32_t largest = largest_of(options);
+        if (largest < std::max(minimum, wanted / 2) && options.pack_weights != PackWeights::kNever) {
+            EngineOptions other = options;
+            other.pack_weights = PackWeights::kNever;
+            if (const uint32_t more = largest_of(other); more > largest) {
+                in_place = true;
+                options = other;
+                largest = more;
+            }
         }
-        if (largest < std::max(minimum, 1u) || largest >= planned.context) throw;
-        say(fmt::format("a context of {} tokens does not fit; using the largest that does, {}", planned.context,
-                        largest));
-        options.context = largest;
+        if (largest < std::max(minimum, 1u)) throw;
+        if (largest < wanted) {
+            say(fmt::format("a context of {} tokens does not fit; using the largest that does, {}", wanted, largest));
+            options.context = largest;
+        } else if (!in_place) {
+            throw;
+        }
         if (in_place) say(used_in_place(error.what()));
         planned = plan_model(model.file, machine.registry, machine.hardware, options);
     }

@@ -176,7 +176,7 @@ uint64_t zeros_at_end(const gguf::GgufFile& file, const gguf::TensorEntry& tenso
 // Whether no model has so many zeros at the end of this tensor.
 bool is_no_model(const gguf::TensorEntry& tensor, uint64_t zeros) {
     constexpr uint64_t kFew = 4096;
-    if (tensor.rows() < 2 || zeros < std::min(kFew, tensor.bytes)) return false;
+    if (tensor.rows() < 2 || zeros < kFew) return false;
     const bool is_vocabulary = tensor.name == "output.weight" || tensor.name.find("token_embd") != std::string::npos;
     return !is_vocabulary || zeros > tensor.bytes / 2;
 }
