@@ -40,12 +40,14 @@ inline uint32_t row_bound(const tsr_tensor& tensor, const tsr_launch& launch) no
     return static_cast<uint32_t>(std::clamp(launch.row_bounds[tensor.range], 0, maximum));
 }
 
-// How many pages the sequences that have them hold at most. `sequences`: that there can be.
+// How many pages the sequences that have them hold at most; INT64_MAX if the launch does not say. `sequences`: that
+// there can be.
 inline int64_t page_bound(const tsr_tensor& rows, const tsr_launch& launch, int64_t sequences) noexcept {
     const tsr_chain* const extension =
         sdk::find_extension(launch.next, TSR_LAUNCH_PAGES, static_cast<uint32_t>(sizeof(tsr_launch_pages)));
     if (extension && rows.range != TSR_RANGE_FIXED)
         return reinterpret_cast<const tsr_launch_pages*>(extension)->bounds[rows.range];
+    if (launch.token_bound <= 0) return INT64_MAX;  // not known
     const int64_t pages = (launch.token_bound + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS;
     return std::min<int64_t>(row_bound(rows, launch), sequences) * pages;
 }

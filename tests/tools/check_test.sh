@@ -27,7 +27,7 @@ expect() {
         { echo "check $arguments, failing '$failing': expected" "${@/%/;}" "found"; cat "$folder/calls"; failed=1; }
 }
 expect 0 "" "" "minutes here from nothing" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release"
-expect 0 "" "" "minutes here the last time" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release"
+expect 0 "" "" "This took 0 minutes here the last time" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release"
 expect 0 "" "--full" "All passed" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release" "build asan" \
     "ctest --preset asan"
 expect 1 "setup --cuda" "" "--without-cuda" "setup --tests" "setup --cuda"

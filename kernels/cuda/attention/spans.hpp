@@ -1,5 +1,5 @@
 // Which tokens of a row a block attends to where several blocks share them. Spans follow the row's own position, so
-// that its result does not depend on the rows beside it.
+// that its result does not depend on the rows beside it; windows follow the step.
 #pragma once
 
 #include "../rows.hpp"

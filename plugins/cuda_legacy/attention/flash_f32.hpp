@@ -84,8 +84,7 @@ class FlashF32 {
         return reinterpret_cast<float*>(memory_ + Tile::kValues + stage * Tile::kValueStage);
     }
 
-    // Tiles begin at multiples of kTokens, or where a window begins: which they are does not depend on rows of other
-    // positions.
+    // Tiles begin at multiples of kTokens, whatever rows of other positions there are, or where a window begins.
     SIMT_DEVICE int tile_begin(int token) const { return p_.window_pages > 0 ? token : token / kTokens * kTokens; }
 
     // Where the rows of the tile at `token` are; a thread finds one. Tokens past the end and without a page become
