@@ -105,12 +105,8 @@ ReplyParser::ReplyParser(ReplySyntax syntax)
     content_started_ = syntax_.content_begun;
     std::erase(syntax_.content_marks, "");
     content_markers_.assign(syntax_.content_marks.begin(), syntax_.content_marks.end());
-    reasoning_markers_.push_back(syntax_.reasoning_end);
-    if (tools_) {
+    if (tools_)
         for (const std::string_view one : tools_->begins()) content_markers_.push_back(one);
-        if (tools_->in_reasoning() || !syntax_.exact)
-            for (const std::string_view one : tools_->begins()) reasoning_markers_.push_back(one);
-    }
     if (syntax_.framing == ReplyFraming::kRecipients && syntax_.names && !syntax_.exact) {
         switches_.emplace_back(" to=user<|message|>");
         for (const std::string& name : *syntax_.names) switches_.push_back(" to=" + name + "<|message|>");
@@ -387,7 +383,7 @@ bool ReplyParser::step_maybe_calls(bool over, Output& output) {
     }
     // The answer is over. It ends with calls if all that follows one of the markers is calls.
     constexpr size_t kMostTries = 16;
-    const std::span<const std::string_view> calls = std::span(reasoning_markers_).subspan(1);
+    const std::span<const std::string_view> calls = tools_->begins();
     size_t at = 0;
     for (size_t tries = 0; tries < kMostTries; ++tries) {
         const MarkerPlace next = find_marker(rest().substr(at), calls, true);
@@ -454,7 +450,10 @@ bool ReplyParser::step_reasoning_start(bool over) {
 }
 
 bool ReplyParser::step_reasoning(bool over, Output& output) {
-    const MarkerPlace place = find_marker(rest(), reasoning_markers_, over);
+    std::vector<std::string_view> markers = {syntax_.reasoning_end};
+    if (tools_ && (tools_->in_reasoning() || !syntax_.exact))
+        for (const std::string_view one : tools_->begins()) markers.push_back(one);
+    const MarkerPlace place = find_marker(rest(), markers, over);
     write(State::kReasoning, rest().substr(0, place.before), output);
     at_ += place.before;
     begin_ = at_;
@@ -470,7 +469,7 @@ bool ReplyParser::step_reasoning(bool over, Output& output) {
         begin_ = at_;
         state_ = State::kAfterReasoning;
     } else if (tools_->in_reasoning()) {
-        begin_calls(State::kReasoning, place.which - 1, reasoning_markers_[place.which].size());
+        begin_calls(State::kReasoning, place.which - 1, markers[place.which].size());
     } else {
         scanned_ = 0;
         state_ = State::kMaybeCalls;

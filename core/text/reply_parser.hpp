@@ -162,9 +162,8 @@ class ReplyParser {
     std::string_view rest() const { return std::string_view(input_).substr(at_); }
 
     ReplySyntax syntax_;
-    std::unique_ptr<ToolReader> tools_;                // none: calls are not recognised
-    std::vector<std::string_view> content_markers_;    // syntax_.content_marks, then those of calls
-    std::vector<std::string_view> reasoning_markers_;  // what ends reasoning, then those of calls
+    std::unique_ptr<ToolReader> tools_;              // none: calls are not recognised
+    std::vector<std::string_view> content_markers_;  // syntax_.content_marks, then those of calls
     State state_;
     std::string input_;              // from the first byte that is not decided yet
     size_t begin_ = 0;               // of what is not decided in input_
@@ -177,7 +176,6 @@ class ReplyParser {
     bool certain_ = false;           // whether one of them was
     uint32_t calls_ = 0;
     size_t scanned_ = 0;                       // bytes of what is held back in which nothing was found
-    size_t held_marker_ = 0;                   // of kMaybeCalls: its place in reasoning_markers_
     bool at_begin_ = true;                     // nothing of the content was read, not even white space
     ReplyKind message_ = ReplyKind::kContent;  // what the message being read is, unless framing is kMarkers
     bool calls_in_message_ = false;            // whether it may have calls (ReplyFraming::kRecipients)

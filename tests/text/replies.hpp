@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,13 +27,24 @@ inline void PrintTo(const ReadReply& reply, std::ostream* out) {
     for (const auto& [name, arguments] : reply.calls) *out << ", " << name << " " << arguments;
 }
 
-// In pushes of `step` bytes.
+// In pushes of `step` bytes. The parser moves to another place before it reads, and again in the middle, as one in a
+// vector does.
 inline ReadReply read_reply(const ReplySyntax& syntax, std::string_view text, size_t step) {
-    ReplyParser parser(syntax);
+    std::optional<ReplyParser> made_here(syntax);
+    std::optional<ReplyParser> parser(std::move(*made_here));
+    made_here.reset();
     std::vector<ReplyEvent> events;
-    for (size_t at = 0; at < text.size(); at += std::min(step, text.size() - at))
-        parser.push(text.substr(at, step), events);
-    parser.finish(events);
+    bool moved = false;
+    for (size_t at = 0; at < text.size(); at += std::min(step, text.size() - at)) {
+        if (!moved && at >= text.size() / 2) {
+            std::optional<ReplyParser> next(std::move(*parser));
+            parser.reset();
+            parser.emplace(std::move(*next));
+            moved = true;
+        }
+        parser->push(text.substr(at, step), events);
+    }
+    parser->finish(events);
     ReadReply made;
     for (const ReplyEvent& event : events) {
         if (event.kind == ReplyKind::kReasoning) made.reasoning += event.text;

@@ -38,7 +38,8 @@ Events joined(const Events& events) {
 }
 
 Events parse(const ReplySyntax& syntax, const std::vector<std::string_view>& cuts) {
-    ReplyParser parser(syntax);
+    ReplyParser made(syntax);
+    ReplyParser parser(std::move(made));
     Events events;
     for (const std::string_view cut : cuts) {
         parser.push(cut, events);
