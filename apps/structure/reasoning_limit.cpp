@@ -17,6 +17,7 @@ using text::Token;
 
 constexpr std::string_view kWhitespace = " \t\r\n";
 constexpr std::string_view kMessage = "<|message|>";
+constexpr size_t kLongestBegin = 512;  // bytes before the marker that reasoning begins with
 
 // The tokens of a marker; with control tokens where the vocabulary has them.
 std::vector<Token> tokens_of(std::string_view marker, const text::Tokenizer& tokenizer) {
@@ -122,11 +123,11 @@ class ReasoningConstraint final : public session::TokenConstraint {
                 if (rest.starts_with(syntax_.reasoning_begin))
                     return change(State::kReasoning, begin + syntax_.reasoning_begin.size());
                 if (!std::string_view(syntax_.reasoning_begin).starts_with(rest)) return change(State::kOver, 0);
-                return false;
+                return tail_.size() > kLongestBegin && change(State::kOver, 0);
             }
             case State::kHeader: {
                 const size_t message = tail_.find(kMessage);
-                if (message == tail_.npos) return false;
+                if (message == tail_.npos) return tail_.size() > kLongestBegin && change(State::kOver, 0);
                 const std::string_view marked = message_marks(syntax_.framing).reasoning;
                 const std::string_view mark = marked.substr(0, marked.size() - kMessage.size());
                 const bool reasons = std::string_view(tail_).substr(0, message).find(mark) != tail_.npos;

@@ -77,6 +77,15 @@ TEST_F(ReasoningLimitTest, ChannelsGoOnWithTheNextMessage) {
     EXPECT_EQ(forced_after(*limited(syntax, 2), "<|channel|>final<|message|>" + std::string(kLong)).first, "");
 }
 
+TEST_F(ReasoningLimitTest, WhatBeginsReasoningIsNotLookedForWithoutEnd) {
+    const text::ReplySyntax channels{.framing = text::ReplyFraming::kChannels, .reasoning = true};
+    const std::string begun = "<|channel|>analysis<|message|>" + std::string(kLong);
+    EXPECT_EQ(forced_after(*limited(channels, 2), std::string(100, 'x') + begun).first, "<|end|><|start|>assistant");
+    EXPECT_EQ(forced_after(*limited(channels, 2), std::string(1000, 'x') + begun).first, "");
+    EXPECT_EQ(
+        forced_after(*limited(thinking(false), 3), std::string(1000, '\n') + "<think>" + std::string(kLong)).first, "");
+}
+
 TEST(ReasoningTokens, AFormIsAlwaysReached) {
     EXPECT_EQ(reasoning_tokens({}, 200, false), ReasoningLimit::kNone);
     EXPECT_EQ(reasoning_tokens(-1, 200, true), 100);
