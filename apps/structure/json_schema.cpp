@@ -103,7 +103,7 @@ class SchemaReader {
 
     void note(const std::string& place, std::string_view keyword) {
         const std::string whole = below(place, keyword).substr(1);
-        if (std::ranges::find(unenforced_, whole) == unenforced_.end()) unenforced_.push_back(whole);
+        if (noted_.insert(whole).second) unenforced_.push_back(whole);
     }
 
     // The keyword is not part of the result. Throws where it has to be.
@@ -112,15 +112,19 @@ class SchemaReader {
         note(place, keyword);
     }
 
+    // Each has the names of all that it is in.
+    void count_place(const std::string& place) {
+        place_bytes_ += place.size();
+        if (place_bytes_ > kMostPlaceBytes)
+            fail(TSR_INVALID_ARGUMENT, "the schema has too many schemas below long names; make the names shorter");
+    }
+
     json::value read(const json::value& schema, const std::string& place, size_t depth, const Variant& variant) {
         if (depth > kMostSchemaDepth)
             fail(TSR_INVALID_ARGUMENT, "the schema is nested deeper than {}", kMostSchemaDepth);
         if (++count_ > kMostSchemas)
             fail(TSR_INVALID_ARGUMENT, "the schema has more than {} schemas within it", kMostSchemas);
-        // Each has the names of all that it is in.
-        place_bytes_ += place.size();
-        if (place_bytes_ > kMostPlaceBytes)
-            fail(TSR_INVALID_ARGUMENT, "the schema has too many schemas below long names; make the names shorter");
+        count_place(place);
         if (schema.is_bool()) return schema;
         if (!schema.is_object()) {
             fail(TSR_INVALID_ARGUMENT, "the schema{}{}: expected an object, true or false", place.empty() ? "" : "'s ",
@@ -374,6 +378,7 @@ class SchemaReader {
         } catch (const Error& error) {
             return leave_out(place, name, error.what());
         }
+        count_place(target.place);
         const bool lone = std::ranges::none_of(given, [&](const auto& member) {
             const std::string_view other(member.key());
             return other != name && other != "$defs" && other != "definitions" && other != "$schema" &&
@@ -404,7 +409,8 @@ class SchemaReader {
         }
         if (name.empty()) name = "root";
         std::string made = name;
-        for (size_t i = 2; !taken_.insert(made).second; ++i) made = fmt::format("{}_{}", name, i);
+        size_t& last = last_numbers_.try_emplace(name, 1).first->second;
+        while (!taken_.insert(made).second) made = fmt::format("{}_{}", name, ++last);
         return made;
     }
 
@@ -557,9 +563,11 @@ class SchemaReader {
     SchemaExclusion exclusion_;
     size_t count_ = 0, place_bytes_ = 0;
     std::vector<std::string> unenforced_;
+    std::set<std::string> noted_;                                   // the same
     std::map<std::pair<std::string, Variant>, std::string> names_;  // of definitions
     std::set<std::string> taken_;
-    std::vector<Left> left_;  // definitions that are referred to
+    std::map<std::string, size_t> last_numbers_;  // of definitions whose names would be the same
+    std::vector<Left> left_;                      // definitions that are referred to
     json::object definitions_;
 };
 

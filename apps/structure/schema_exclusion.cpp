@@ -18,8 +18,10 @@ namespace {
 namespace json = boost::json;
 using Target = SchemaReferences::Target;
 
-// Each is a comparison of two schemas; some hundred thousand take tenths of a second.
-constexpr size_t kMostComparisons = 200'000, kMostExclusionDepth = 16;
+// Of looks at schemas and comparisons of two; some hundred thousand take tenths of a second.
+constexpr size_t kMostSteps = 200'000, kMostExclusionDepth = 16;
+// What takes about as long as one step: bytes of a place, or values or names compared.
+constexpr size_t kBytesOfStep = 64, kValuesOfStep = 16;
 
 Target below(const Target& schema, std::string_view keyword, const json::value& inner, std::string_view name = {}) {
     std::string place = fmt::format("{}/{}", schema.place, keyword);
@@ -27,13 +29,25 @@ Target below(const Target& schema, std::string_view keyword, const json::value& 
     return {&inner, std::move(place)};
 }
 
-std::vector<Target> list_at(const Target& schema, std::string_view keyword) {
-    std::vector<Target> made;
+// The array of a keyword; null: there is none, or it is empty.
+const json::array* list_at(const Target& schema, std::string_view keyword) {
     const json::value* const list = schema.schema->get_object().if_contains(keyword);
-    if (!list || !list->is_array()) return made;
-    for (size_t i = 0; i < list->get_array().size(); ++i)
-        made.push_back(below(schema, keyword, list->get_array()[i], std::to_string(i)));
-    return made;
+    return list && list->is_array() && !list->get_array().empty() ? &list->get_array() : nullptr;
+}
+
+// Whether the test holds for one of the schemas in the array of a keyword.
+template <typename Test>
+bool any_at(const Target& schema, std::string_view keyword, Test test) {
+    const json::array* const list = list_at(schema, keyword);
+    for (size_t i = 0; list && i < list->size(); ++i)
+        if (test(below(schema, keyword, (*list)[i], std::to_string(i)))) return true;
+    return false;
+}
+
+// Whether there are schemas in the array of a keyword and the test holds for all.
+template <typename Test>
+bool all_at(const Target& schema, std::string_view keyword, Test test) {
+    return list_at(schema, keyword) && !any_at(schema, keyword, [&](const Target& one) { return !test(one); });
 }
 
 // The values of const and enum; nothing: others are accepted, too.
@@ -77,11 +91,13 @@ bool numbers_differ(const json::object& a, const json::object& b) {
     return ends_before(a, b) || ends_before(b, a);
 }
 
-bool is_required(const json::object& schema, std::string_view name) {
+std::set<std::string_view> required_names(const json::object& schema) {
+    std::set<std::string_view> names;
     const json::value* const list = schema.if_contains("required");
-    return list && list->is_array() && std::ranges::any_of(list->get_array(), [&](const json::value& one) {
-               return one.is_string() && std::string_view(one.get_string()) == name;
-           });
+    if (!list || !list->is_array()) return names;
+    for (const json::value& one : list->get_array())
+        if (one.is_string()) names.insert(one.get_string());
+    return names;
 }
 
 std::set<std::string_view> types_of(const json::object& schema) {
@@ -129,6 +145,11 @@ std::string SchemaExclusion::find_tag(std::span<const Target> schemas, std::stri
     return {};
 }
 
+bool SchemaExclusion::may_look(const Target& schema, size_t depth) {
+    steps_ += 1 + schema.place.size() / kBytesOfStep;
+    return steps_ <= kMostSteps && depth <= kMostExclusionDepth;
+}
+
 bool SchemaExclusion::resolve(const Target& schema, Target& found) const {
     const json::object* const object = schema.schema->if_object();
     const json::value* const reference = object ? object->if_contains("$ref") : nullptr;
@@ -142,9 +163,9 @@ bool SchemaExclusion::resolve(const Target& schema, Target& found) const {
 }
 
 // The schema of a property, also where a reference or allOf declares it.
-bool SchemaExclusion::property_of(const Target& schema, std::string_view name, Target& found, size_t depth) const {
+bool SchemaExclusion::property_of(const Target& schema, std::string_view name, Target& found, size_t depth) {
     const json::object* const object = schema.schema->if_object();
-    if (!object || depth > kMostExclusionDepth) return false;
+    if (!may_look(schema, depth) || !object) return false;
     const json::value* const properties = object->if_contains("properties");
     const json::value* const member =
         properties && properties->is_object() ? properties->get_object().if_contains(name) : nullptr;
@@ -153,12 +174,11 @@ bool SchemaExclusion::property_of(const Target& schema, std::string_view name, T
         return true;
     }
     if (Target target; resolve(schema, target) && property_of(target, name, found, depth + 1)) return true;
-    return std::ranges::any_of(list_at(schema, "allOf"),
-                               [&](const Target& part) { return property_of(part, name, found, depth + 1); });
+    return any_at(schema, "allOf", [&](const Target& part) { return property_of(part, name, found, depth + 1); });
 }
 
 bool SchemaExclusion::exclude(const Target& a, const Target& b, size_t depth) {
-    if (++steps_ > kMostComparisons || depth > kMostExclusionDepth) return false;
+    if (!may_look(a, depth) || !may_look(b, depth)) return false;
     if (accepts_nothing(*a.schema) || accepts_nothing(*b.schema)) return true;
     if (!a.schema->is_object() || !b.schema->is_object()) return false;
     return excludes_here(a, b, depth) || excludes_here(b, a, depth) || values_are_rejected(a, b, depth) ||
@@ -168,14 +188,8 @@ bool SchemaExclusion::exclude(const Target& a, const Target& b, size_t depth) {
 // What a refers to or is put together of.
 bool SchemaExclusion::excludes_here(const Target& a, const Target& b, size_t depth) {
     if (Target target; resolve(a, target) && exclude(target, b, depth + 1)) return true;
-    for (const Target& part : list_at(a, "allOf"))
-        if (exclude(part, b, depth + 1)) return true;
-    for (const std::string_view several : {"anyOf", "oneOf"}) {
-        const std::vector<Target> list = list_at(a, several);
-        if (!list.empty() && std::ranges::all_of(list, [&](const Target& one) { return exclude(one, b, depth + 1); }))
-            return true;
-    }
-    return false;
+    const auto excludes_b = [&](const Target& one) { return exclude(one, b, depth + 1); };
+    return any_at(a, "allOf", excludes_b) || all_at(a, "anyOf", excludes_b) || all_at(a, "oneOf", excludes_b);
 }
 
 bool SchemaExclusion::values_are_rejected(const Target& a, const Target& b, size_t depth) {
@@ -183,14 +197,13 @@ bool SchemaExclusion::values_are_rejected(const Target& a, const Target& b, size
     return values && std::ranges::all_of(*values, [&](const json::value* one) { return rejects(b, *one, depth + 1); });
 }
 
-bool SchemaExclusion::accepts_only_objects(const Target& schema, size_t depth) const {
+bool SchemaExclusion::accepts_only_objects(const Target& schema, size_t depth) {
     const json::object* const object = schema.schema->if_object();
-    if (!object || depth > kMostExclusionDepth) return false;
+    if (!may_look(schema, depth) || !object) return false;
     const std::vector<std::string_view> types = named_types(*object);
     if (types.size() == 1 && types.front() == "object") return true;
     if (Target target; resolve(schema, target) && accepts_only_objects(target, depth + 1)) return true;
-    return std::ranges::any_of(list_at(schema, "allOf"),
-                               [&](const Target& part) { return accepts_only_objects(part, depth + 1); });
+    return any_at(schema, "allOf", [&](const Target& part) { return accepts_only_objects(part, depth + 1); });
 }
 
 bool SchemaExclusion::exclude_as_objects(const Target& a, const Target& b, size_t depth) {
@@ -215,15 +228,12 @@ bool SchemaExclusion::exclude_as_objects(const Target& a, const Target& b, size_
         const json::value* const others_are = schema.if_contains("additionalProperties");
         return others_are && accepts_nothing(*others_are) && !schema.contains("patternProperties");
     };
-    std::vector<std::string> names;
-    for (const json::object* const one : {&x, &y}) {
-        const json::value* const properties = one->if_contains("properties");
-        if (properties && properties->is_object())
-            for (const auto& [key, value] : properties->get_object()) names.emplace_back(key);
-    }
-    return std::ranges::any_of(names, [&](const std::string& name) {
-        const bool in_a = is_required(x, name), in_b = is_required(y, name);
-        if (!in_a && !in_b) return false;
+    const std::set<std::string_view> of_x = required_names(x), of_y = required_names(y);
+    std::set<std::string_view> names = of_x;
+    names.insert(of_y.begin(), of_y.end());
+    steps_ += names.size() / kValuesOfStep;
+    return std::ranges::any_of(names, [&](std::string_view name) {
+        const bool in_a = of_x.contains(name), in_b = of_y.contains(name);
         if ((in_a && forbids(y, name)) || (in_b && forbids(x, name))) return true;
         Target of_a, of_b;
         return property_of(a, name, of_a, 0) && property_of(b, name, of_b, 0) && exclude(of_a, of_b, depth + 1);
@@ -232,21 +242,20 @@ bool SchemaExclusion::exclude_as_objects(const Target& a, const Target& b, size_
 
 // Whether the schema certainly does not accept the value.
 bool SchemaExclusion::rejects(const Target& schema, const json::value& value, size_t depth) {
-    if (++steps_ > kMostComparisons || depth > kMostExclusionDepth) return false;
+    if (!may_look(schema, depth)) return false;
     if (accepts_nothing(*schema.schema)) return true;
     const json::object* const object = schema.schema->if_object();
     if (!object) return false;
-    if (const auto values = values_of(*object);
-        values && std::ranges::none_of(*values, [&](const json::value* one) { return equal_values(*one, value); }))
-        return true;
+    if (const auto values = values_of(*object)) {
+        steps_ += values->size() / kValuesOfStep;
+        if (std::ranges::none_of(*values, [&](const json::value* one) { return equal_values(*one, value); }))
+            return true;
+    }
     const std::vector<std::string_view> types = named_types(*object);
     if (!types.empty() && std::ranges::none_of(types, [&](auto type) { return is_of_type(value, type); })) return true;
     if (Target target; resolve(schema, target) && rejects(target, value, depth + 1)) return true;
-    for (const Target& part : list_at(schema, "allOf"))
-        if (rejects(part, value, depth + 1)) return true;
-    const std::vector<Target> any = list_at(schema, "anyOf");
-    if (!any.empty() && std::ranges::all_of(any, [&](const Target& one) { return rejects(one, value, depth + 1); }))
-        return true;
+    const auto rejects_it = [&](const Target& one) { return rejects(one, value, depth + 1); };
+    if (any_at(schema, "allOf", rejects_it) || all_at(schema, "anyOf", rejects_it)) return true;
     if (value.is_number()) {
         const json::object exactly{{"minimum", value}, {"maximum", value}};
         return numbers_differ(*object, exactly);

@@ -24,14 +24,16 @@ class SchemaExclusion {
   private:
     using Target = SchemaReferences::Target;
 
+    // Counts a look at a schema. Returns false when there have been too many, or at that depth: it is not known then.
+    bool may_look(const Target& schema, size_t depth);
     bool exclude(const Target& a, const Target& b, size_t depth);
     bool excludes_here(const Target& a, const Target& b, size_t depth);
     bool exclude_as_objects(const Target& a, const Target& b, size_t depth);
     bool rejects(const Target& schema, const boost::json::value& value, size_t depth);
     bool values_are_rejected(const Target& a, const Target& b, size_t depth);
-    bool property_of(const Target& schema, std::string_view name, Target& found, size_t depth) const;
+    bool property_of(const Target& schema, std::string_view name, Target& found, size_t depth);
     bool resolve(const Target& schema, Target& found) const;
-    bool accepts_only_objects(const Target& schema, size_t depth) const;
+    bool accepts_only_objects(const Target& schema, size_t depth);
 
     const SchemaReferences& references_;
     size_t steps_ = 0;

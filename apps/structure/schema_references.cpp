@@ -15,6 +15,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kMostIndexDepth = 256;
+constexpr size_t kMostIndexBytes = 32 << 20;  // of the places of all schemas within one
 
 std::string_view text_at(const json::object& schema, std::string_view name) {
     const json::value* const found = schema.if_contains(name);
@@ -54,28 +55,35 @@ std::string pointer_part(std::string_view name) {
 }
 
 SchemaReferences::SchemaReferences(const json::value& document) : document_(document) {
-    resources_.emplace("", "");
-    index(document, "", 0);
+    resources_.emplace("");
+    index(document, "", "", 0);
 }
 
-void SchemaReferences::index(const json::value& schema, const std::string& place, size_t depth) {
+void SchemaReferences::index(const json::value& schema, const std::string& place, std::string_view resource,
+                             size_t depth) {
     if (depth > kMostIndexDepth) fail(TSR_INVALID_ARGUMENT, "the schema is nested deeper than {}", kMostIndexDepth);
+    // Each has the names of all that it is in.
+    place_bytes_ += place.size();
+    if (place_bytes_ > kMostIndexBytes)
+        fail(TSR_INVALID_ARGUMENT, "the schema has too many schemas below long names; make the names shorter");
     const json::object* const object = schema.if_object();
     if (!object) return;
     for (const std::string_view word : {"$id", "id"}) {
         const std::string_view id = text_at(*object, word);
         // Up to draft 6 an identifier could be an anchor.
         if (id.starts_with('#') && id.size() > 1)
-            anchors_.emplace(std::pair(resource_of(place), std::string(id.substr(1))), place);
-        else if (!id.empty() && (word == "$id" || place.empty()))
-            resources_[place] = id.ends_with('#') ? id.substr(0, id.size() - 1) : id;
+            anchors_.emplace(std::pair(std::string(resource), std::string(id.substr(1))), place);
+        else if (!id.empty() && (word == "$id" || place.empty())) {
+            resources_.insert(place);
+            identified_.emplace(id.ends_with('#') ? id.substr(0, id.size() - 1) : id, place);
+            resource = place;
+        }
     }
-    const std::string resource = resource_of(place);
     if (const auto name = text_at(*object, "$anchor"); !name.empty())
-        anchors_.emplace(std::pair(resource, std::string(name)), place);
+        anchors_.emplace(std::pair(std::string(resource), std::string(name)), place);
     if (const auto name = text_at(*object, "$dynamicAnchor"); !name.empty()) {
-        anchors_.emplace(std::pair(resource, std::string(name)), place);
-        dynamic_anchors_.emplace(std::pair(place, std::string(name)), place);
+        anchors_.emplace(std::pair(std::string(resource), std::string(name)), place);
+        ++dynamic_anchors_[std::string(name)];
     }
     if (const json::value* const recursive = object->if_contains("$recursiveAnchor"))
         recursive_anchor_ = recursive_anchor_ || *recursive == true;
@@ -86,12 +94,12 @@ void SchemaReferences::index(const json::value& schema, const std::string& place
         const std::string below = fmt::format("{}/{}", place, pointer_part(name));
         if (keyword->subschemas == Subschemas::kMembers && value.is_object()) {
             for (const auto& [member, inner] : value.get_object())
-                index(inner, fmt::format("{}/{}", below, pointer_part(std::string_view(member))), depth + 1);
+                index(inner, fmt::format("{}/{}", below, pointer_part(std::string_view(member))), resource, depth + 1);
         } else if (value.is_array()) {
             for (size_t i = 0; i < value.get_array().size(); ++i)
-                index(value.get_array()[i], fmt::format("{}/{}", below, i), depth + 1);
+                index(value.get_array()[i], fmt::format("{}/{}", below, i), resource, depth + 1);
         } else {
-            index(value, below, depth + 1);
+            index(value, below, resource, depth + 1);
         }
     }
 }
@@ -113,11 +121,11 @@ SchemaReferences::Target SchemaReferences::resolve(std::string_view reference, s
     const std::string fragment = percent_decoded(reference.substr(std::min(hash + 1, reference.size())));
     std::string resource = resource_of(place);
     if (!base.empty()) {
-        const auto known = std::ranges::find_if(resources_, [&](const auto& one) { return one.second == base; });
-        if (known == resources_.end())
+        const auto known = identified_.find(base);
+        if (known == identified_.end())
             fail(TSR_INVALID_ARGUMENT, "'{}' is outside the schema; only references within it are followed",
                  printable(reference, 60));
-        resource = known->first;
+        resource = known->second;
     }
     std::string target;
     if (fragment.empty() || fragment.starts_with('/')) {
@@ -138,8 +146,8 @@ SchemaReferences::Target SchemaReferences::resolve(std::string_view reference, s
 SchemaReferences::Target SchemaReferences::resolve_dynamic(std::string_view reference, std::string_view place) const {
     // With one document and one anchor of the name there is only one target.
     const std::string_view name = reference.substr(std::min<size_t>(1, reference.size()));
-    const auto anchors =
-        std::ranges::count_if(dynamic_anchors_, [&](const auto& one) { return one.first.second == name; });
+    const auto found = dynamic_anchors_.find(name);
+    const size_t anchors = found == dynamic_anchors_.end() ? 0 : found->second;
     if (resources_.size() > 1 || recursive_anchor_ || anchors > 1)
         fail(TSR_INVALID_ARGUMENT, "'{}' has a target that depends on the path to it; use $ref",
              printable(reference, 60));

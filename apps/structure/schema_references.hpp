@@ -3,7 +3,10 @@
 
 #include <boost/json/value.hpp>
 
+#include <cstddef>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +19,7 @@ std::string pointer_part(std::string_view name);
 // Immutable; any thread. `document` outlives it.
 class SchemaReferences {
   public:
-    // Throws Error(TSR_INVALID_ARGUMENT) for a document that is nested too deeply.
+    // Throws Error(TSR_INVALID_ARGUMENT) for a document that is nested too deeply, or whose places are too long.
     explicit SchemaReferences(const boost::json::value& document);
 
     // A schema and where it is, as a JSON pointer: "/$defs/Cat".
@@ -33,14 +36,17 @@ class SchemaReferences {
     Target resolve_dynamic(std::string_view reference, std::string_view place) const;
 
   private:
-    void index(const boost::json::value& schema, const std::string& place, size_t depth);
+    void index(const boost::json::value& schema, const std::string& place, std::string_view resource, size_t depth);
     std::string resource_of(std::string_view place) const;
 
     using Anchors = std::map<std::pair<std::string, std::string>, std::string>;  // place by resource and name
 
     const boost::json::value& document_;
-    std::map<std::string, std::string, std::less<>> resources_;  // identifier by place
-    Anchors anchors_, dynamic_anchors_;
+    std::set<std::string, std::less<>> resources_;                // places of schemas with identifiers
+    std::map<std::string, std::string, std::less<>> identified_;  // place by identifier
+    Anchors anchors_;
+    std::map<std::string, size_t, std::less<>> dynamic_anchors_;  // how many have the name
+    size_t place_bytes_ = 0;
     bool recursive_anchor_ = false;
 };
 

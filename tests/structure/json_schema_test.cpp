@@ -35,6 +35,50 @@ TEST(JsonSchema, ManySchemasBelowALongName) {
                 testing::HasSubstr("long names"));
 }
 
+TEST(JsonSchema, ManyAnchorsBelowALongName) {
+    json::object members;
+    for (int i = 0; i < 20'000; ++i) members["a" + std::to_string(i)] = {{"$anchor", "x" + std::to_string(i)}};
+    const auto below_name = [&](size_t size) {
+        return json::value{{"properties", {{std::string(size, 'a'), {{"properties", members}}}}}};
+    };
+    EXPECT_THAT(fault_of(below_name(400 << 10)), testing::HasSubstr("long names"));
+}
+
+// Twenty references to itself: looks at schemas are counted, as there would be 20^16 of them.
+TEST(JsonSchema, ReferencesThatBranchEndInTime) {
+    const json::array many(20, json::value{{"$ref", "#/$defs/D"}});
+    const json::value one{{"type", "object"}, {"allOf", many}};
+    const json::object definitions{{"D", {{"allOf", many}}}};
+    EXPECT_THAT(fault_of({{"oneOf", json::array{one, {{"type", "object"}}}},
+                          {"discriminator", {{"propertyName", "zz"}}},
+                          {"$defs", definitions}}),
+                testing::HasSubstr("oneOf"));
+    EXPECT_THAT(fault_of({{"oneOf", json::array{{{"allOf", many}}, {{"allOf", many}}}}, {"$defs", definitions}}),
+                testing::HasSubstr("oneOf"));
+}
+
+// A megabyte of each kind; steps for each pair would take minutes.
+TEST(JsonSchema, ManyNamesTakeNoStepForEachPair) {
+    json::object properties;
+    json::array names;
+    for (int i = 0; i < 9'000; ++i) {
+        properties["p" + std::to_string(i)] = true;
+        names.push_back(json::value("p" + std::to_string(i)));
+    }
+    const json::value one{{"type", "object"}, {"properties", properties}, {"required", names}};
+    EXPECT_THAT(fault_of({{"oneOf", json::array{one, one}}}), testing::HasSubstr("oneOf"));
+
+    json::object definitions, uses;
+    for (int i = 0; i < 5'000; ++i) {
+        const std::string name = "a" + std::to_string(i);
+        definitions[name] = {{"items", {{"type", "string"}}}};
+        uses[name] = {{"$ref", "#/$defs/" + name + "/items"}};
+    }
+    const json::value made = read_schema({{"properties", uses}, {"$defs", definitions}}).schema;
+    EXPECT_EQ(made.at("$defs").as_object().size(), 5'000);
+    EXPECT_TRUE(made.at("$defs").as_object().contains("items_5000"));
+}
+
 json::value of_text(const char* text) {
     return json::parse(text);
 }
