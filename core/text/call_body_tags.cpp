@@ -138,6 +138,8 @@ class TagsBody final : public CallBody {
                 return whole_attributes(text, over);
             case State::kWhole:
                 return whole(text, over, sink);
+            case State::kUndecided:
+                return undecided(text, over, sink);
             case State::kParameters:
                 return parameters(text, over, sink);
             case State::kKey:
@@ -159,6 +161,7 @@ class TagsBody final : public CallBody {
         kFunction,
         kName,
         kNameAttributes,
+        kUndecided,
         kParameters,
         kKey,
         kKeyAttributes,
@@ -223,10 +226,27 @@ class TagsBody final : public CallBody {
     Progress begin_call(size_t bytes, CallSink& sink) {
         name_ = tags_.attributes_end.empty() ? std::string(without_space(word_)) : unescaped(without_space(word_));
         if (name_.empty() || name_.find_first_of(" \r\t") != name_.npos || !may_call(name_)) return {Result::kLeave};
+        // Without the mark of calls the name may stand in a sentence.
+        if (names_) return go(State::kUndecided, bytes);
+        return certain_call(bytes, sink);
+    }
+    Progress certain_call(size_t bytes, CallSink& sink) {
         sink.begin_call(name_);
         any_ = true;
         values_ = 0;
         return go(State::kParameters, bytes, Result::kCertain);
+    }
+    // A call if what comes after a name follows.
+    Progress undecided(std::string_view text, bool over, CallSink& sink) {
+        if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
+        if (text.empty()) return {Result::kWait};
+        bool maybe = false;
+        for (const std::string_view mark : {tags_.parameter, tags_.whole, tags_.function_end, end_}) {
+            const Match found = match_mark(text, mark, over);
+            if (found == Match::kYes) return certain_call(0, sink);
+            maybe |= found == Match::kMaybe;
+        }
+        return {maybe ? Result::kWait : Result::kLeave};
     }
 
     // Bytes of attributes with what ends them; nothing: `maybe` says whether more may come.

@@ -25,6 +25,10 @@ bool is_low_half(std::string_view escape) {
            std::string_view("cdefCDEF").find(escape[3]) != std::string_view::npos;
 }
 
+std::string_view trimmed(std::string_view word) {
+    return word.substr(0, word.find_last_not_of(" \t\r") + 1);
+}
+
 // A value without quotes.
 std::string word_as_json(std::string_view word) {
     if (word == "True") return "true";
@@ -122,6 +126,11 @@ void JsonMender::feed(char c, std::string& json) {
                 end_word(json);
                 return feed(c, json);
             }
+            // The comma before the next key is missing.
+            if (c == '"' && !is_key_ && !closes_.empty() && word_as_json(trimmed(word_)).front() != '"') {
+                end_word(json);
+                return feed(c, json);
+            }
             word_ += c;
             return;
         case State::kAfter:
@@ -205,6 +214,12 @@ void JsonMender::escape(char c, std::string& json) {
         return end_escape(std::exchange(word_, {}), json);
     }
     if (at + 1 < kEscapeBytes || (!second && is_high_half(word_))) return;
+    if (second && is_high_half(std::string_view(word_).substr(kEscapeBytes))) {
+        // The first one is alone; its second half may yet come.
+        end_escape(word_.substr(0, kEscapeBytes), json);
+        word_.erase(0, kEscapeBytes);
+        return;
+    }
     state_ = State::kString;
     end_escape(std::exchange(word_, {}), json);
 }

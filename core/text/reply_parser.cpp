@@ -362,7 +362,16 @@ bool ReplyParser::step_maybe_reasoning(bool over) {
     const MarkerPlace place = find_marker(rest().substr(scanned_), markers, over);
     scanned_ += place.before;
     if (!place.found && !over) return false;
-    state_ = place.found && place.which == 0 ? State::kReasoningStart : State::kContent;
+    bool ends = place.found && place.which == 0;
+    if (ends) {
+        // In a sentence the mark is only mentioned.
+        const std::string_view before = rest().substr(0, scanned_);
+        const std::string_view after = rest().substr(scanned_ + syntax_.reasoning_end.size());
+        const bool begins_line = before.empty() || before.ends_with('\n');
+        if (!begins_line && after.empty() && !over) return false;
+        ends = begins_line || after.empty() || after.starts_with('\n');
+    }
+    state_ = ends ? State::kReasoningStart : State::kContent;
     scanned_ = 0;
     return true;
 }

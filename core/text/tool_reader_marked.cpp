@@ -15,7 +15,7 @@ namespace {
 // so.
 struct OtherBegin {
     std::string text;
-    bool anywhere;  // else only where an answer begins with it
+    bool anywhere;  // where a line begins with it; else only where an answer does
     bool in_body;   // a part of the body; else a mark in the place of the right one
 };
 
@@ -39,17 +39,13 @@ class MarkedReader final : public ToolReader {
         add_with_breaks(std::string(marks_.call), {.in_body = marks_.in_body});
         if (!marks_.section.empty()) add(std::string(marks_.section), {.section = true});
         for (const std::string_view one : marks_.sections) add(std::string(one), {.section = true});
+        for (const OtherBegin& one : marks_.others)
+            if (one.anywhere) add_with_breaks(one.text, {.in_body = one.in_body, .restricted = true}, 1);
+        anywhere_ = texts_.size();
         for (const bool anywhere : {true, false}) {
-            for (const OtherBegin& one : marks_.others) {
-                if (one.anywhere != anywhere) continue;
-                const Begin begin{.in_body = one.in_body, .restricted = true};
-                if (anywhere) {
-                    add_with_breaks(one.text, begin);
-                } else {
-                    add(one.text, begin);
-                }
-            }
-            if (anywhere) anywhere_ = texts_.size();
+            for (const OtherBegin& one : marks_.others)
+                if (one.anywhere == anywhere) add(one.text, {.in_body = one.in_body, .restricted = true});
+            if (anywhere) after_call_ = texts_.size();
         }
         begins_.assign(texts_.begin(), texts_.end());
     }
@@ -88,8 +84,8 @@ class MarkedReader final : public ToolReader {
         texts_.push_back(std::move(text));
         kinds_.push_back(begin);
     }
-    void add_with_breaks(const std::string& text, Begin begin) {
-        for (size_t breaks = marks_.breaks + 1; breaks-- > 0;) {
+    void add_with_breaks(const std::string& text, Begin begin, size_t least = 0) {
+        for (size_t breaks = marks_.breaks + 1; breaks-- > least;) {
             begin.breaks = breaks;
             add(std::string(breaks, '\n') + text, begin);
         }
@@ -128,7 +124,7 @@ class MarkedReader final : public ToolReader {
             return {Result::kCertain, end_bytes};
         }
         bool maybe = end == Match::kMaybe;
-        for (size_t i = 0; i < anywhere_; ++i) {
+        for (size_t i = 0; i < after_call_; ++i) {
             if (kinds_[i].breaks > 0 || kinds_[i].section) continue;
             const Match call = match(text, begins_[i], over);
             maybe |= call == Match::kMaybe;
@@ -146,10 +142,12 @@ class MarkedReader final : public ToolReader {
     const CallMarks marks_;
     const std::unique_ptr<CallBody> body_;
     const std::shared_ptr<const ToolNames> names_;
-    std::vector<std::string> texts_;  // of all that begins calls; before anywhere_: wherever it stands
-    std::vector<Begin> kinds_;        // of these
+    // Of all that begins calls. Before anywhere_: wherever it stands; before after_call_: also right after a call; the
+    // rest: only where an answer begins with it.
+    std::vector<std::string> texts_;
+    std::vector<Begin> kinds_;  // of these
     std::vector<std::string_view> begins_;
-    size_t anywhere_ = 0;
+    size_t anywhere_ = 0, after_call_ = 0;
     State state_ = State::kBetween;
     bool any_ = false;  // a call was read
 };

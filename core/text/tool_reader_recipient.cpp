@@ -12,7 +12,7 @@ constexpr std::string_view kMark = ">>>", kAll = "all";
 
 class RecipientReader final : public ToolReader {
   public:
-    explicit RecipientReader(const ReplySyntax& syntax) {
+    explicit RecipientReader(const ReplySyntax& syntax) : names_(syntax.names) {
         begins_.emplace_back(kMark);
         if (!syntax.names) return;
         starts_.reserve(syntax.names->size());
@@ -63,14 +63,15 @@ class RecipientReader final : public ToolReader {
         if (text.empty()) return {Result::kWait};
         if (text.front() != '\n' || name_.empty()) return {Result::kLeave};
         if (name_ == kAll) return {Result::kDrop, 1};
+        if (names_ && !names_->contains(name_)) return {Result::kLeave};
         state_ = State::kBefore;
         return {Result::kGoOn, 1};
     }
     Progress before(std::string_view text, bool over, CallSink& sink) {
         if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
-        const Match next = match(text, kMark, over);
-        if (next == Match::kMaybe && !over) return {Result::kWait};
-        const bool nothing = text.empty() || next == Match::kYes;
+        if (text.empty() && !over) return {Result::kWait};
+        // No arguments: only where the answer ends.
+        const bool nothing = text.empty();
         if (!nothing && text.front() != '{') return {Result::kLeave};
         sink.begin_call(name_);
         if (nothing) sink.arguments("{}");
@@ -88,6 +89,7 @@ class RecipientReader final : public ToolReader {
         return {Result::kGoOn, kMark.size()};
     }
 
+    const std::shared_ptr<const ToolNames> names_;
     std::vector<std::string> starts_;
     std::vector<std::string_view> begins_;
     State state_ = State::kName;

@@ -72,7 +72,7 @@ TEST(JsonMender, MendsWhereItStands) {
         // Separators.
         {R"({"a": 1, "b": 2,})", R"({"a": 1, "b": 2})"},
         {"[1, 2,\n]", "[1, 2\n]"},
-        {R"({"a": 1 "b": 2})", R"({"a": "1 \"b\": 2"})"},
+        {R"({"a": 1 "b": 2})", R"({"a": 1 ,"b": 2})"},
         {R"({"a": "1" "b": 2})", R"({"a": "1" ,"b": 2})"},
         {R"({"a" 1})", R"({"a" :1})"},
         {R"({"a"})", R"({"a":null})"},
@@ -92,6 +92,15 @@ TEST(JsonMender, MendsWhereItStands) {
         {R"({"a": "say "hi" now", "b": 1})", R"({"a": "say \"hi\" now", "b": 1})"},
         {R"({"a": "<b class="x">y</b>"})", R"({"a": "<b class=\"x\">y</b>"})"}};
     for (const auto& [text, json] : cases) EXPECT_EQ(mended(text), json) << text;
+}
+
+TEST(JsonMender, WordsEndWhereAKeyFollows) {
+    EXPECT_EQ(mended(R"({"a": 1 "b": true "c": 2})"), R"({"a": 1 ,"b": true ,"c": 2})");
+    EXPECT_EQ(mended(R"({"a": the "b" one})"), R"({"a": "the \"b\" one"})");
+}
+
+TEST(JsonMender, AHalfCharacterLeavesTheNextOneWhole) {
+    EXPECT_EQ(mended(R"({"a": "\ud83d\ud83d\ude00"})"), R"({"a": "\ufffd\ud83d\ude00"})");
 }
 
 TEST(JsonMender, WhateverComesIsJson) {

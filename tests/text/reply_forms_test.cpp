@@ -79,6 +79,31 @@ TEST(ReplyForms, CallsWithoutTheirMark) {
     });
 }
 
+TEST(ReplyForms, CallsThatAreOnlyMentioned) {
+    for (const std::string_view text :
+         {"The syntax `<function=ping>` is dangerous.", "<function=ping> is dangerous.", "Write\n<function=ping>\nhere",
+          "So <function=ping>\n<parameter=n>\n1\n</parameter>\n</function> is a call.", "Hm\n<function=ping>\n"}) {
+        for (const ToolSyntax tools : {kQwenXml, kHermes})
+            expect_forms({{tools, text, with_content(std::string(text), {})}});
+    }
+    for (const std::string_view text :
+         {"The syntax `<invoke name=\"ping\">` is dangerous.", "<invoke name=\"ping\"> is dangerous.",
+          "So <invoke name=\"ping\">\n</invoke> is a call."})
+        expect_forms({{kMiniMax, text, with_content(std::string(text), {})}});
+    expect_forms({
+        {kQwenXml, "Hm\n<function=ping>\n<parameter=n>\n1\n</parameter>\n</function>", with_content("Hm", kPing.calls)},
+        {kMiniMax, "Hm\n<invoke name=\"pong\">\n</invoke>", with_content("Hm", {{"pong", "{}"}})},
+    });
+}
+
+TEST(ReplyForms, OnlyKnownRecipientsAreCalled) {
+    expect_forms({
+        {kRecipient, ">>>a\n>>>b\n", with_content(">>>a\n>>>b\n", {})},
+        {kRecipient, ">>>ping\n{\"n\": 1}>>>pong\n", kBoth},
+        {kRecipient, ">>>ping\n>>>pong\n", with_content(">>>ping\n", {{"pong", "{}"}})},
+    });
+}
+
 TEST(ReplyForms, MarksThatAreMissingAtTheEnd) {
     expect_forms({
         {kQwenXml, "<tool_call>\n<function=ping>\n<parameter=n>\n1\n</parameter>\n</function>", kPing},
@@ -188,6 +213,9 @@ TEST(ReplyForms, ReasoningWithoutItsMarks) {
     syntax.whole = true;
     EXPECT_EQ(read_every_way(syntax, unopened), (ReadReply{"Let me think.", "Hi", {}}));
     EXPECT_EQ(read_every_way(syntax, "Hi"), (ReadReply{"", "Hi", {}}));
+    EXPECT_EQ(read_every_way(syntax, "Let me think.</think>\nHi"), (ReadReply{"Let me think.", "Hi", {}}));
+    const std::string close = "Close it with `</think>`.";
+    EXPECT_EQ(read_every_way(syntax, close), (ReadReply{"", close, {}}));
     EXPECT_EQ(
         read_every_way(syntax, "<tool_call>{\"name\": \"ping\", \"arguments\": {\"text\": \"</think>\"}}</tool_call>"),
         (ReadReply{"", "", {{"ping", R"({"text": "</think>"})"}}}));
