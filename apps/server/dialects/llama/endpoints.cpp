@@ -6,7 +6,6 @@
 #include "apps/server/dialects/llama/requests.hpp"
 #include "apps/server/dialects/llama/text_api.hpp"
 #include "apps/server/embeddings_responder.hpp"
-#include "apps/server/json_fields.hpp"
 #include "apps/server/start_response.hpp"
 #include "core/base/text.hpp"
 
@@ -35,15 +34,10 @@ HttpResponse answered(const EndpointContext& context, const HttpRequest& request
 
 // Ends the reasoning of an answer that is being generated.
 HttpResponse control(const EndpointContext& context, const HttpRequest& request) {
-    const boost::json::object object = parse_object(request.body);
-    const Fields fields(object, control_table());
-    const auto id = fields.text("id"), action = fields.text("action");
-    if (!id || id->empty()) fields.reject("id", "the id of an answer that is being generated");
-    if (action != "reasoning_end") fields.reject("action", "\"reasoning_end\"");
-    fields.check_read();
-    if (!context.end_reasoning(*id, context.access.sender_of(request).client))
+    const std::string id = read_control(request.body);
+    if (!context.end_reasoning(id, context.access.sender_of(request).client))
         throw ApiError(
-            404, fmt::format("id: no answer with reasoning and the id '{}' is being generated", printable(*id, 60)),
+            404, fmt::format("id: no answer with reasoning and the id '{}' is being generated", printable(id, 60)),
             "id", "not_found");
     return json_response(R"({"success":true})");
 }

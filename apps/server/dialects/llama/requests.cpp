@@ -125,4 +125,14 @@ PlainRequest read_infill(std::string_view body, const ModelText& model) {
     });
 }
 
+std::string read_control(std::string_view body) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, control_table());
+    const auto id = fields.text("id"), action = fields.text("action");
+    if (!id || id->empty()) fields.reject("id", "the id of an answer that is being generated");
+    if (action != "reasoning_end") fields.reject("action", "\"reasoning_end\"");
+    fields.check_read();
+    return std::string(*id);
+}
+
 }  // namespace tessera::server

@@ -49,4 +49,7 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
 // Of /infill. Throws ApiError(501) as well, for a vocabulary without the tokens that frame a gap.
 PlainRequest read_infill(std::string_view body, const ModelText& model);
 
+// Returns the id of the answer whose reasoning is to end. Throws ApiError(400).
+std::string read_control(std::string_view body);
+
 }  // namespace tessera::server
