@@ -91,7 +91,7 @@ TEST_F(GbnfTest, GrammarsInLark) {
     EXPECT_THAT(held_to_lark(kSum, "1 + + 2"), StartsWith("refused"));
     EXPECT_EQ(held_to_lark("start: \"a\"~2 \"0\"..\"7\" [B] \"c\" {0,0}\nB: \"b\"i", "aa5B"), "ok");
     for (const auto& [grammar, part] :
-         {std::pair("start: x", "'x' is used"), std::pair("start: \"a", "ends too early"),
+         {std::pair("start: x", "'x' is used"), std::pair("start: \"a", "does not end"),
           std::pair("start: \"a\n", "does not end"), std::pair("x: \"a\"", "no rule 'start'"),
           std::pair("start: /a(?=b)/", "look-around"), std::pair("start: \"a\"\n%declare X", "line 2"),
           std::pair("start: <think>", "tokens"), std::pair("%import common.NONE\nstart: NONE", "NONE"),
