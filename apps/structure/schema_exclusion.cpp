@@ -19,7 +19,7 @@ namespace json = boost::json;
 using Target = SchemaReferences::Target;
 
 // Of looks at schemas and comparisons of two; some hundred thousand take tenths of a second.
-constexpr size_t kMostSteps = 200'000, kMostExclusionDepth = 16;
+constexpr size_t kMostExclusionSteps = 200'000, kMostExclusionDepth = 16;
 // What takes about as long as one step: bytes of a place, or values or names compared.
 constexpr size_t kBytesOfStep = 64, kValuesOfStep = 16;
 
@@ -147,7 +147,7 @@ std::string SchemaExclusion::find_tag(std::span<const Target> schemas, std::stri
 
 bool SchemaExclusion::may_look(const Target& schema, size_t depth) {
     steps_ += 1 + schema.place.size() / kBytesOfStep;
-    return steps_ <= kMostSteps && depth <= kMostExclusionDepth;
+    return steps_ <= kMostExclusionSteps && depth <= kMostExclusionDepth;
 }
 
 bool SchemaExclusion::resolve(const Target& schema, Target& found) const {

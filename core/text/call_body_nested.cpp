@@ -10,7 +10,7 @@ namespace tessera::text {
 namespace {
 
 constexpr std::string_view kInvoke = "<invoke name=\"", kInvokeEnd = "</invoke>", kItem = "item";
-constexpr size_t kDeepest = 200;
+constexpr size_t kDeepestNesting = 200;
 
 class NestedTagsBody final : public CallBody {
   public:
@@ -147,7 +147,7 @@ class NestedTagsBody final : public CallBody {
     }
     bool open_tag(std::string_view key, CallSink& sink) {
         Level& parent = levels_.back();
-        if (levels_.size() > kDeepest || key.empty()) return false;
+        if (levels_.size() > kDeepestNesting || key.empty()) return false;
         const bool first = parent.kind == Kind::kOpen;
         if (first) parent.kind = key == kItem && levels_.size() > 1 ? Kind::kList : Kind::kObject;
         std::string json = first ? (parent.kind == Kind::kList ? "[" : "{") : ", ";

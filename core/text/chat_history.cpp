@@ -148,7 +148,7 @@ PythonJson empty_object() {
 
 // The type of a property that does not say one: that of its first alternative, or what its members tell, else a string,
 // since templates know no word for any type.
-std::string type_of(const PythonJson& property) {
+std::string property_type(const PythonJson& property) {
     for (const char* const key : {"anyOf", "oneOf", "allOf"}) {
         const PythonJson* const list = property.find(key);
         if (!list || list->kind != PythonJson::Kind::kList || list->members.empty()) continue;
@@ -175,7 +175,7 @@ bool complete_properties_of(PythonJson& function) {
     if (!properties) return false;
     for (auto& [name, property] : properties->members) {
         if (property.kind != PythonJson::Kind::kObject) continue;
-        changed |= set_missing(property, "type", PythonJson::of_text(type_of(property)));
+        changed |= set_missing(property, "type", PythonJson::of_text(property_type(property)));
         changed |= set_missing(property, "description", PythonJson::of_text(""));
     }
     return changed;
