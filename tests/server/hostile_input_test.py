@@ -67,10 +67,10 @@ class HostileInput(unittest.TestCase):
 
     def test_stops_of_completions(self):
         for path in ("/v1/completions", "/completion"):
-            for stop in (5, [5], ["a", 5], ["x"] * 5000):
+            for stop, param in ((5, "stop"), ([5], "stop[0]"), (["a", 5], "stop[1]"), (["x"] * 5000, "stop")):
                 with self.subTest(path=path, stop=str(stop)[:20]):
                     status, answer = self.server.request("POST", path, {"prompt": "a", "stop": stop})
-                    self.assertEqual((status, answer["error"]["param"]), (400, "stop"))
+                    self.assertEqual((status, answer["error"]["param"]), (400, param))
         error = self.refused({"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": [{"type": "text", "text": 4}]}]})
         self.assertEqual(error["param"], "messages[1].content[0].text")
 

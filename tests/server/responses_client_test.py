@@ -147,7 +147,7 @@ class Scripted(ScriptedServer):
                          used({"type": "function_call", "call_id": "1", "name": "apply_patch", "arguments": json.dumps({"input": "a \"b\"\n"}, separators=(",", ":"))},
                               {"type": "function_call_output", **output}))
         # Arguments that are not as the tool has them are told as the model wrote them.
-        [call] = [item for item in self.ask(QUESTION, tools=[{**patch, "name": "get_weather"}]).output if item.type != "message"]
+        [call] = [item for item in self.ask(QUESTION, tools=[{**patch, "name": "get_weather", "format": {"type": "text"}}]).output if item.type != "message"]
         self.assertEqual((call.type, call.name, json.loads(call.input)), ("custom_tool_call", "get_weather", {"city": "Paris"}))
         for wrong, part in (({"name": ""}, "tools[0].name"), ({"format": {"type": "pdf"}}, "tools[0].format.type"),
                             ({"format": {"type": "text", "syntax": "lark"}}, "tools[0].format.syntax"),

@@ -154,7 +154,7 @@ class ToolCalls(ScriptedServer):
             self.assertIn(json.loads(call.function.arguments)["city"], ("Rome", "Oslo"))
         after = [QUESTION, choice.message, {"role": "tool", "tool_call_id": call.id, "content": "sunny"}]
         self.assertEqual(self.held(after, strict).message.content, "It is sunny.")
-        strict["function"]["parameters"]["properties"]["city"]["not"] = {}
+        strict["function"]["parameters"]["properties"]["city"]["not"] = {"const": "Rome"}
         with self.assertRaises(openai.BadRequestError) as raised:
             self.held([QUESTION], strict)
         self.assertIn("tools: the tool 'get_weather': the schema's properties/city/not", str(raised.exception))
