@@ -124,7 +124,8 @@ std::string any_body(const CallFormat& format, const text::ReplySyntax& reply, c
     if (marker == never.end()) {
         // A call is all of the answer.
         std::string other;
-        for (const std::string_view begin : text::make_tool_reader(reply)->begins_at_start())
+        const auto reader = text::make_tool_reader(reply);  // holds the texts
+        for (const std::string_view begin : reader->begins_at_start())
             other += fmt::format(" & ~/[ \\t\\r\\n]*{}(?s:.*)/", quoted_for_regex(begin));
         return fmt::format("body: FREE | {}\nFREE: {}\n", whole, free + other);
     }
