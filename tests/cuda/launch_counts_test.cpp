@@ -74,7 +74,7 @@ TEST_P(LaunchCounts, OfAPromptFollowTheStep) {
     std::string logits;
     const size_t expected = launches_of(file_, GetParam(), 1024, 1, 8, &logits);
     ASSERT_GT(expected, 0u);
-    for (const uint32_t context : {256u, 8192u, 65536u}) {
+    for (const uint32_t context : {256u, 65536u}) {
         for (const uint32_t sequences : {1u, 4u}) {
             std::string found;
             EXPECT_EQ(launches_of(file_, GetParam(), context, sequences, 8, &found), expected)
@@ -87,8 +87,8 @@ TEST_P(LaunchCounts, OfAPromptFollowTheStep) {
 // With 16 sequences and more the step's 8 rows may be a recording's.
 TEST_P(LaunchCounts, OfARecordingFollowTheStep) {
     const size_t expected = launches_of(file_, GetParam(), 8192, 16, 8);
-    for (const uint32_t context : {16384u, 65536u}) {
-        for (const uint32_t sequences : {8u, 16u, 32u})
+    for (const uint32_t context : {65536u}) {
+        for (const uint32_t sequences : {8u, 32u})
             EXPECT_EQ(launches_of(file_, GetParam(), context, sequences, 8), expected)
                 << context << " tokens, " << sequences << " sequences";
     }
