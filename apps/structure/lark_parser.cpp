@@ -125,6 +125,19 @@ class LarkReader {
         if (count > kMostLarkDepth)
             refuse(fmt::format("more than {} repetitions follow one another; put them into one", kMostLarkDepth));
     }
+    // Reads "*", "+" or "?" and repeats the node by it. Returns false if none of them follows.
+    bool repeats(GbnfNode& node) {
+        if (takes("*")) {
+            node = repetition_of(std::move(node), 0, GbnfNode::kUnbounded);
+        } else if (takes("+")) {
+            node = repetition_of(std::move(node), 1, GbnfNode::kUnbounded);
+        } else if (takes("?")) {
+            node = repetition_of(std::move(node), 0, 1);
+        } else {
+            return false;
+        }
+        return true;
+    }
     // After a backslash; nothing: it is no escape of one character.
     std::optional<uint32_t> escape(char c) {
         switch (c) {
@@ -198,13 +211,11 @@ class RegexReader : public LarkReader {
     GbnfNode repetition(GbnfNode node) {
         for (size_t count = 0;; ++count) {
             check_repetitions(count);
-            if (takes("*")) {
-                node = repetition_of(std::move(node), 0, GbnfNode::kUnbounded);
-            } else if (takes("+")) {
-                node = repetition_of(std::move(node), 1, GbnfNode::kUnbounded);
-            } else if (takes("?")) {
-                node = repetition_of(std::move(node), 0, 1);
-            } else if (takes("{")) {
+            if (repeats(node)) {
+                takes("?");  // matches the same texts
+                continue;
+            }
+            if (takes("{")) {
                 const auto least = number();
                 auto most = least;
                 if (takes(",")) {
@@ -495,30 +506,23 @@ class LarkParser : public LarkReader {
     GbnfNode repetition(GbnfNode node) {
         for (size_t count = 0;; ++count) {
             check_repetitions(count);
-            if (takes("*")) {
-                node = repetition_of(std::move(node), 0, GbnfNode::kUnbounded);
-            } else if (takes("+")) {
-                node = repetition_of(std::move(node), 1, GbnfNode::kUnbounded);
-            } else if (takes("?")) {
-                node = repetition_of(std::move(node), 0, 1);
-            } else {
-                const size_t before = at_;
-                skip(false);
-                const bool braces = takes("{");
-                if (!braces && !takes("~")) {
-                    at_ = before;
-                    return node;
-                }
-                skip(false);
-                const auto least = number();
-                auto most = least;
-                if (takes(braces ? "," : "..")) {
-                    most = number();
-                    if (!most && braces) most = GbnfNode::kUnbounded;
-                }
-                if (!least || !most || *least > *most || (braces && !takes("}"))) refuse("a repetition is invalid");
-                node = repetition_of(std::move(node), *least, *most);
+            if (repeats(node)) continue;
+            const size_t before = at_;
+            skip(false);
+            const bool braces = takes("{");
+            if (!braces && !takes("~")) {
+                at_ = before;
+                return node;
             }
+            skip(false);
+            const auto least = number();
+            auto most = least;
+            if (takes(braces ? "," : "..")) {
+                most = number();
+                if (!most && braces) most = GbnfNode::kUnbounded;
+            }
+            if (!least || !most || *least > *most || (braces && !takes("}"))) refuse("a repetition is invalid");
+            node = repetition_of(std::move(node), *least, *most);
         }
     }
 

@@ -38,7 +38,8 @@ const Steps kSteps = {
 const Steps kFewSteps = {{{0, 5}, {1, 3}}, {{1, 1}, {0, 1}, {2, 4}}, {{2, 1}, {1, 1}, {0, 1}}};
 // A prompt that passes the end of a page, then a token.
 const Steps kPagedPrompt = {{{0, 25}, {1, 7}}, {{0, 32}}, {{0, 30}}, {{0, 1}, {1, 1}}};
-// More tokens than the largest window of keys and values that attention projects at once (2,048).
+// Many chunks. The windows of keys and values that attention projects at once hold all of them (8,192 tokens); smaller
+// ones are those of `least_scratch`.
 const Steps kLongPrompt = {{{0, 256}}, {{0, 256}}, {{0, 256}}, {{0, 256}}, {{0, 256}}, {{0, 256}},
                            {{0, 256}}, {{0, 256}}, {{0, 152}}, {{0, 1}},   {{0, 1}}};
 
