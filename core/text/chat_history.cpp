@@ -25,11 +25,11 @@ bool has_calls(const ChatMessage& message) noexcept {
     return is_answer(message) && !message.tool_calls.empty();
 }
 
-// Calls f(index of the message, call) for each call, in order.
+// Calls f(call) for each call, in order.
 template <typename F>
 void each_call(std::vector<ChatMessage>& messages, F&& f) {
-    for (size_t i = 0; i < messages.size(); ++i)
-        for (ToolCall& call : messages[i].tool_calls) f(i, call);
+    for (ChatMessage& message : messages)
+        for (ToolCall& call : message.tool_calls) f(call);
 }
 
 // Gives calls without an id one of their place, and results without one that of the first call before them which has no
@@ -242,7 +242,7 @@ bool use_kimi_call_ids(ChatHistory& history) {
                            [](char c) { return c >= '0' && c <= '9'; });
     };
     std::set<std::string> used;
-    each_call(history.messages, [&](size_t, const ToolCall& call) {
+    each_call(history.messages, [&](const ToolCall& call) {
         if (is_numbered(call)) used.insert(call.id);
     });
     size_t more = 0;  // numbers that given ids have taken
@@ -295,7 +295,7 @@ bool split_calls(ChatHistory& history) {
 
 bool wrap_arguments(ChatHistory& history) {
     bool changed = false;
-    each_call(history.messages, [&](size_t, ToolCall& call) {
+    each_call(history.messages, [&](ToolCall& call) {
         if (call.arguments.empty() || is_object(call.arguments)) return;
         PythonJson wrapped = empty_object();
         wrapped.members.push_back({"arguments", PythonJson::of_text(call.arguments)});
