@@ -365,10 +365,10 @@ std::span<const Rewriting> rewritings() noexcept {
                                                      wrap_arguments,
                                                      complete_tools,
                                                      complete_properties,
+                                                     drop_empty_answers,
                                                      move_content_to_reasoning,
                                                      move_reasoning_to_content,
-                                                     leave_calls_only,
-                                                     drop_empty_answers};
+                                                     leave_calls_only};
     return all;
 }
 
