@@ -3,7 +3,7 @@
 
     record_smollm2.py MODEL OUTPUT      with PyPI's xllamacpp installed
 
-Of some texts the tokens; of 2,000 tokens that are sampled after a prompt each one's log probability, and the likeliest token with its own."""
+Of some texts the tokens; of 2,000 tokens that are sampled after a prompt each one's log probability."""
 import json
 import sys
 import urllib.request
@@ -33,10 +33,10 @@ def main():
     tokens = [ask("/tokenize", content=text, add_special=False, parse_special=True)["tokens"] for text in TEXTS]
     prompt = ask("/tokenize", content=PROMPT, add_special=True)["tokens"]
     answer = ask("/completion", prompt=prompt, n_predict=COUNT, n_probs=1, temperature=0.8, top_k=0, top_p=1.0, min_p=0.0, seed=7, ignore_eos=True, cache_prompt=False)
-    steps = [[one["id"], round(one["logprob"], 4), one["top_logprobs"][0]["id"], round(one["top_logprobs"][0]["logprob"], 4)] for one in answer["completion_probabilities"]]
+    steps = [[one["id"], round(one["logprob"], 4)] for one in answer["completion_probabilities"]]
     assert len(steps) == COUNT, len(steps)
-    with open(output, "w") as file:
-        json.dump({"source": "llama.cpp by xllamacpp " + "2026.10.11549", "texts": TEXTS, "tokens": tokens, "prompt": prompt, "steps": steps}, file, separators=(",", ":"))
+    with open(output, "w", encoding="utf-8") as file:
+        json.dump({"source": "llama.cpp by xllamacpp " + "2026.10.11549", "texts": TEXTS, "tokens": tokens, "prompt": prompt, "steps": steps}, file, separators=(",", ":"), ensure_ascii=False)
         file.write("\n")
 
 

@@ -15,6 +15,12 @@ import chat_templates as ct
 DATA = Path(__file__).resolve().parents[3] / "tests" / "text" / "data"
 
 
+def write(path, value):
+    """An object, one line a member, in UTF-8."""
+    compact = lambda v: json.dumps(v, separators=(",", ":"), ensure_ascii=False)
+    path.write_text("{" + ",\n".join(f"{compact(k)}:{compact(v)}" for k, v in value.items()) + "}\n", encoding="utf-8")
+
+
 def environment():
     """As transformers renders chat templates."""
     one = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
@@ -53,7 +59,7 @@ def main():
         print(key, "checked against the complete template" if full else "")
     conversations = [[{"role": r, "content": c} for r, c in one] for one in ct.CONVERSATIONS]
     value = {"bos": ct.B, "eos": ct.E, "conversations": conversations, "templates": recorded, "unknown": ct.UNKNOWN}
-    (DATA / "chat.json").write_text(json.dumps(value, indent=0) + "\n")
+    write(DATA / "chat.json", value)
     print((DATA / "chat.json").stat().st_size, "bytes")
 
 

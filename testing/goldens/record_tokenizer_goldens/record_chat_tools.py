@@ -61,7 +61,7 @@ def main():
     texts = [{"text": one, "plain": json.dumps(json.loads(one), ensure_ascii=False), "indented": json.dumps(json.loads(one), ensure_ascii=False, indent=4)}
              for one in tt.JSON]
     value = {"bos": ct.B, "eos": ct.E, "tools": [json.dumps(one) for one in tt.TOOLS], "conversations": tt.CONVERSATIONS, "json": texts, "templates": recorded}
-    (record_chat.DATA / "chat_tools.json").write_text(json.dumps(value, indent=0) + "\n")
+    record_chat.write(record_chat.DATA / "chat_tools.json", value)
     print((record_chat.DATA / "chat_tools.json").stat().st_size, "bytes")
 
 

@@ -33,7 +33,7 @@ def main():
         texts.append("".join(choice(choice([parts, composed, every_mark, known, "abc ", syllables])) for _ in range(choice(range(2, 12)))))
     texts.append("a" + "".join(choice(every_mark) for _ in range(2000)))
     pairs = [[text, unicodedata.normalize("NFC", text)] for text in texts]
-    (DATA / "nfc.json").write_text("[" + ",\n".join(json.dumps(pair, separators=(",", ":")) for pair in pairs) + "]\n")
+    (DATA / "nfc.json").write_text("[" + ",\n".join(json.dumps(pair, separators=(",", ":"), ensure_ascii=False) for pair in pairs) + "]\n", encoding="utf-8")
     print(len(pairs), "texts,", sum(a != b for a, b in pairs), "of them change, Unicode", unicodedata.unidata_version)
 
 
