@@ -11,6 +11,8 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace tessera::structure {
 namespace {
@@ -58,19 +60,24 @@ class PartsLeftOut {
         places_.push_back(fmt::format("{}/{}", place, keyword).substr(1));
     }
 
-    // Calls `make` with the parameter; with one of any value where that throws.
+    // Calls `make` with the parameter; where that throws with one of any value, and where that throws, too, since its
+    // name cannot be written, the arguments are without it.
     template <typename Make>
     auto parameter(const Parameter& one, ValueRules& rules, const Make& make) {
-        try {
-            return rules.attempt([&] { return make(one); });
-        } catch (const Error& error) {
-            if (!allowed_ || error.code() != TSR_INVALID_ARGUMENT) throw;
-        }
+        using Made = decltype(make(one));
+        const auto made_of = [&](const Parameter& each) -> std::optional<Made> {
+            try {
+                return rules.attempt([&] { return make(each); });
+            } catch (const Error& error) {
+                if (!allowed_ || error.code() != TSR_INVALID_ARGUMENT) throw;
+                return std::nullopt;
+            }
+        };
+        if (auto made = made_of(one)) return std::move(*made);
+        places_.push_back(one.place.substr(1));
         Parameter any = one;
         any.schema = json::object();
-        auto made = make(any);
-        places_.push_back(one.place.substr(1));
-        return made;
+        return made_of(any).value_or(Made());
     }
 
   private:
