@@ -21,7 +21,8 @@ using Rewriting = bool (*)(ChatHistory& history);
 // become equal ones. A call or result without an id gets one.
 bool shorten_call_ids(ChatHistory& history);
 // Ids of calls become "functions.NAME:INDEX" with the index of the call in the conversation, which is what Kimi's
-// models write and read. An id that is so already stays, as does that of a result whose call is not in the conversation.
+// models write and read. An id that is so already stays, as does that of a result whose call is not in the
+// conversation.
 bool use_kimi_call_ids(ChatHistory& history);
 // A message of several calls becomes one message for each call, followed by its result.
 bool split_calls(ChatHistory& history);

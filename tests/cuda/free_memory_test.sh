@@ -35,7 +35,7 @@ expect 3 "CUDA0 \(NVIDIA GeForce RTX 3090\): the plan takes [0-9.]+ MiB, but onl
 nothing_allocated
 
 card 8.6:2GiB:context=2040 "" "${run[@]}"
-expect 3 "but only 8.0 MiB are free now, 2048.0 MiB when it was made: the driver's own context has taken 2040.0 MiB; start again with -fitt [0-9]+, which leaves so many MiB more for it" "!process"
+expect 3 "but only 8.0 MiB are free now, 2048.0 MiB when it was made: the driver's own context has taken 2040.0 MiB; start again with -fitt [0-9]+, which leaves so many MiB more for it" "!, other processes"
 nothing_allocated
 
 # The advice is right.

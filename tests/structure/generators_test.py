@@ -112,7 +112,7 @@ class Pydantic(unittest.TestCase):
         whole = 0
         for name, schema, word in schemas():
             with self.subTest(name):
-                form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+                form = {"type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": schema}}
                 allowed = {"unenforced": "allow"} if word else {}
                 if word:
                     self.refused(word, response_format=form)
@@ -128,7 +128,7 @@ class Pydantic(unittest.TestCase):
                 tool = lambda **more: [{"type": "function", "function": {"name": "f", "parameters": schema, **more}}]
                 _, left_out = self.ask(tools=tool(), max_tokens=2)
                 self.assertEqual(bool(word), word is not None and word in (left_out or ""), left_out)
-                choice, left_out = self.ask(tools=tool(), tool_choice="required", max_tokens=60)
+                choice, left_out = self.ask(tools=tool(), tool_choice="required", max_tokens=120)
                 self.assertEqual(bool(word), word is not None and word in (left_out or ""), left_out)
                 for call in choice.message.tool_calls or ():
                     whole += self.check(name, schema, word, call.function.arguments, choice.finish_reason)

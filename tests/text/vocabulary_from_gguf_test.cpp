@@ -29,6 +29,13 @@ gguf::Metadata example() {
     return metadata;
 }
 
+// But that the examples' tokens spell few bytes.
+std::vector<std::string> notes_of(const Tokenizer& tokenizer) {
+    std::vector<std::string> notes = tokenizer.notes();
+    std::erase_if(notes, [](const std::string& note) { return note.find("left out of texts") != note.npos; });
+    return notes;
+}
+
 TEST(VocabularyFromGguf, ReadsEveryKey) {
     const VocabularyData data = vocabulary_from_gguf(example());
     EXPECT_EQ(data.model, "gpt2");
@@ -66,7 +73,7 @@ TEST(VocabularyFromGguf, UnneededIdsMayBeNonsense) {
     metadata.set("tokenizer.ggml.unknown_token_id", uint64_t{1} << 40);
     const Tokenizer tokenizer(vocabulary_from_gguf(metadata));
     EXPECT_EQ(tokenizer.pad(), kNoToken);
-    EXPECT_THAT(tokenizer.notes(),
+    EXPECT_THAT(notes_of(tokenizer),
                 testing::UnorderedElementsAre(testing::HasSubstr("padding_token_id is 5"),
                                               testing::HasSubstr("unknown_token_id is 1099511627776")));
 }
@@ -98,7 +105,7 @@ TEST(VocabularyFromGguf, EndsAreKnownByTheirNames) {
     metadata.set("tokenizer.ggml.fim_rep_token_id", uint32_t{99});
     const Tokenizer tokenizer(vocabulary_from_gguf(metadata));
     EXPECT_TRUE(tokenizer.ends_generation(11));
-    EXPECT_THAT(tokenizer.notes(), testing::ElementsAre(testing::HasSubstr("fim_*_token_id is 99")));
+    EXPECT_THAT(notes_of(tokenizer), testing::ElementsAre(testing::HasSubstr("fim_*_token_id is 99")));
 }
 
 // Tokens that known models end with, of whatever type a file has them.
@@ -115,9 +122,10 @@ TEST(VocabularyFromGguf, KnownEndsAreControlTokens) {
     EXPECT_EQ(tokenizer.type(7), TokenType::kNormal);
     EXPECT_EQ(tokenizer.type(8), TokenType::kControl);
     EXPECT_EQ(tokenizer.type(9), TokenType::kUserDefined);
-    EXPECT_THAT(tokenizer.notes(), testing::ElementsAre(testing::HasSubstr("has token 5, '<|im_end|>', as part of "
-                                                                           "words: taken as a control token, as are 1 "
-                                                                           "more")));
+    EXPECT_THAT(notes_of(tokenizer),
+                testing::ElementsAre(testing::HasSubstr("has token 5, '<|im_end|>', as part of "
+                                                        "words: taken as a control token, as are 1 "
+                                                        "more")));
     EXPECT_THAT(tokenizer.encode("<|im_end|>", {.add_special = false, .parse_special = true}), testing::ElementsAre(5));
 }
 
