@@ -10,7 +10,7 @@ using enum Standing;
 // Of a conversation.
 constexpr FieldRow kConversationRows[] = {
     {"messages", kHonoured, "the conversation"},
-    {"tools", kHonoured, "functions that the model may call"},
+    {"tools", kHonoured, "functions and custom tools that the model may call"},
     {"tool_choice", kHonoured,
      "auto, none; required, a function or allowed_tools of mode required: the answer is such calls; allowed_tools of "
      "mode "
@@ -62,8 +62,9 @@ constexpr FieldRow kChatRows[] = {
 };
 
 constexpr FieldRow kNamedToolRows[] = {
-    {"type", kHonoured, "function"},
+    {"type", kHonoured, "function or custom"},
     {"function", kHonoured, "its name"},
+    {"custom", kHonoured, "with type custom: its name"},
 };
 
 constexpr FieldRow kNamedFunctionRows[] = {
@@ -72,12 +73,12 @@ constexpr FieldRow kNamedFunctionRows[] = {
 
 constexpr FieldRow kAllowedChoiceRows[] = {
     {"type", kHonoured, "allowed_tools"},
-    {"allowed_tools", kHonoured, "mode, and the functions of which one is, or may be, called"},
+    {"allowed_tools", kHonoured, "mode, and the tools of which one is, or may be, called"},
 };
 
 constexpr FieldRow kAllowedToolsRows[] = {
     {"mode", kHonoured, "auto: the model is told of these tools only; required: one of them is called"},
-    {"tools", kHonoured, "a list of functions by their names"},
+    {"tools", kHonoured, "a list of tools by their names"},
 };
 
 constexpr FieldRow kMessageRows[] = {
@@ -118,6 +119,18 @@ constexpr FieldRow kCalledFunctionRows[] = {
     {"arguments", kHonoured, "JSON as a text, or an object"},
 };
 
+constexpr FieldRow kCustomCallRows[] = {
+    {"id", kHonoured, "a text"},
+    {"type", kHonoured, "custom"},
+    {"custom", kHonoured, "its name and input"},
+    {"index", kHarmless, "calls stand in the order of the list, whose positions streams count"},
+};
+
+constexpr FieldRow kCalledCustomRows[] = {
+    {"name", kHonoured, "of the tool"},
+    {"input", kHonoured, "a string"},
+};
+
 constexpr FieldRow kToolRows[] = {
     {"type", kHonoured, "function"},
     {"function", kHonoured, "what may be called"},
@@ -129,6 +142,29 @@ constexpr FieldRow kToolFunctionRows[] = {
     {"description", kHonoured, "a text"},
     {"parameters", kHonoured, "a JSON schema, for the model to read"},
     {"strict", kHonoured, "whether arguments are held to the schema"},
+};
+
+constexpr FieldRow kCustomToolRows[] = {
+    {"type", kHonoured, "custom"},
+    {"custom", kHonoured, "what may be called with a string"},
+    {"cache_control", kHarmless, kAllCached},
+};
+
+constexpr FieldRow kToolCustomRows[] = {
+    {"name", kHonoured, "a string"},
+    {"description", kHonoured, "a string"},
+    {"format", kHonoured, "constraint on the input; without one any string is accepted"},
+};
+
+constexpr FieldRow kCustomFormatRows[] = {
+    {"type", kHonoured, "text or grammar"},
+    {"grammar", kHonoured, "with type grammar: its syntax and definition"},
+};
+
+constexpr FieldRow kCustomGrammarRows[] = {
+    {"syntax", kHonoured, "lark or regex"},
+    {"definition", kHonoured,
+     "the grammar, a part of the description for the model and enforced in calls; as in /v1/responses"},
 };
 
 }  // namespace
@@ -191,11 +227,42 @@ const FieldTable& tool_function_table() {
     return table;
 }
 
+const FieldTable& custom_call_table() {
+    static const FieldTable table("a call of a custom tool", {kCustomCallRows});
+    return table;
+}
+
+const FieldTable& called_custom_table() {
+    static const FieldTable table("a called custom tool", {kCalledCustomRows});
+    return table;
+}
+
+const FieldTable& custom_tool_table() {
+    static const FieldTable table("a tool of type custom", {kCustomToolRows});
+    return table;
+}
+
+const FieldTable& tool_custom_table() {
+    static const FieldTable table("custom of a tool", {kToolCustomRows});
+    return table;
+}
+
+const FieldTable& custom_format_table() {
+    static const FieldTable table("format of a custom tool", {kCustomFormatRows});
+    return table;
+}
+
+const FieldTable& custom_grammar_table() {
+    static const FieldTable table("grammar of a custom tool's format", {kCustomGrammarRows});
+    return table;
+}
+
 std::span<const FieldTable* const> chat_tables() {
     static const FieldTable* const tables[] = {
-        &named_tool_table(), &named_function_table(), &allowed_choice_table(), &allowed_tools_table(),
-        &message_table(),    &part_table(),           &call_table(),           &called_function_table(),
-        &tool_table(),       &tool_function_table()};
+        &named_tool_table(),  &named_function_table(), &allowed_choice_table(), &allowed_tools_table(),
+        &message_table(),     &part_table(),           &call_table(),           &called_function_table(),
+        &custom_call_table(), &called_custom_table(),  &tool_table(),           &tool_function_table(),
+        &custom_tool_table(), &tool_custom_table(),    &custom_format_table(),  &custom_grammar_table()};
     return tables;
 }
 

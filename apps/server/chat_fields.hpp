@@ -19,8 +19,14 @@ const FieldTable& message_table();
 const FieldTable& part_table();  // of a message's content
 const FieldTable& call_table();  // of a message's tool_calls
 const FieldTable& called_function_table();
+const FieldTable& custom_call_table();
+const FieldTable& called_custom_table();
 const FieldTable& tool_table();
 const FieldTable& tool_function_table();
+const FieldTable& custom_tool_table();
+const FieldTable& tool_custom_table();
+const FieldTable& custom_format_table();
+const FieldTable& custom_grammar_table();
 
 // All of these tables.
 std::span<const FieldTable* const> chat_tables();

@@ -5,15 +5,9 @@
 #include "apps/server/json_fields.hpp"
 #include "apps/server/model_text.hpp"
 
-#include <vector>
-
 namespace tessera::server {
 
-// All throw ApiError.
-
-// The field tools: {"type": "function", "function": {"name": ..., "description": ..., "parameters": ...}}.
-std::vector<text::ChatTool> read_function_tools(const Fields& fields);
-
+// Throws ApiError.
 Conversation read_conversation(const Fields& fields, const ModelText& model);
 
 }  // namespace tessera::server

@@ -35,6 +35,11 @@ void ChatResponder::take(size_t index, std::span<const text::ReplyEvent> events,
     for (const text::ReplyEvent& event : events) {
         const bool calls = event.kind == text::ReplyKind::kToolCall || event.kind == text::ReplyKind::kToolArguments;
         if (calls && chat_.one_call && event.call > 0) continue;
+        if (event.kind == text::ReplyKind::kToolArguments) {
+            add_arguments(index, event, timings);
+            continue;
+        }
+        finish_input(index);
         switch (event.kind) {
             case text::ReplyKind::kReasoning:
                 choice.reasoning_tokens = choice.tokens;
@@ -44,14 +49,36 @@ void ChatResponder::take(size_t index, std::span<const text::ReplyEvent> events,
                 if (!streams()) choice.content += event.text;
                 break;
             case text::ReplyKind::kToolCall:
-                choice.calls.push_back({new_id(call_kind_), event.text, {}});
+                choice.calls.push_back({new_id(call_kind_), event.text});
+                if (chat_.custom_tools.contains(event.text)) {
+                    choice.calls.back().custom = true;
+                    choice.calls.back().input.emplace();
+                }
                 break;
             case text::ReplyKind::kToolArguments:
-                if (event.call < choice.calls.size()) choice.calls[event.call].arguments += event.text;
                 break;
         }
         if (streams()) send_part(index, event, timings);
     }
+}
+
+void ChatResponder::add_arguments(size_t index, const text::ReplyEvent& event, std::string_view timings) {
+    if (event.call >= choices_[index].calls.size()) return;
+    Call& call = choices_[index].calls[event.call];
+    text::ReplyEvent sent = event;
+    if (call.input) sent.text = call.input->push(event.text);
+    if (call.custom && sent.text.empty()) return;
+    call.arguments += sent.text;
+    if (streams()) send_part(index, sent, timings);
+}
+
+void ChatResponder::finish_input(size_t index) {
+    std::vector<Call>& calls = choices_[index].calls;
+    if (calls.empty() || !calls.back().input) return;
+    const std::string rest = calls.back().input->finish();
+    calls.back().input.reset();
+    if (!rest.empty())
+        add_arguments(index, {text::ReplyKind::kToolArguments, rest, static_cast<uint32_t>(calls.size() - 1)}, {});
 }
 
 void ChatResponder::on_finish(size_t index, const session::Answer& answer) {
@@ -59,6 +86,7 @@ void ChatResponder::on_finish(size_t index, const session::Answer& answer) {
     std::vector<text::ReplyEvent> events;
     choice.parser.finish(events);
     take(index, events);
+    finish_input(index);
     choice.answer = answer;
     choice.answer.tokens = {};
     if (streams()) send_finish(index, answer);

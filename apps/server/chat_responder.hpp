@@ -4,9 +4,11 @@
 #include "apps/server/conversation.hpp"
 #include "apps/server/probabilities_json.hpp"
 #include "apps/server/responder.hpp"
+#include "apps/server/tool_input.hpp"
 #include "core/text/reply_parser.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +29,11 @@ class ChatResponder : public Responder {
 
   protected:
     struct Call {
-        std::string id, name, arguments;
+        std::string id, name;
+        std::string arguments = {};  // JSON; of a custom tool the input, a string
+        bool custom = false;         // of a custom tool
+        // Reads the input while the model writes arguments; of a custom tool only, until the call is complete.
+        std::optional<InputReader> input = {};
         // JSON of an object: what the model wrote is none where it was cut, and is a member of one then.
         std::string arguments_object() const;
     };
@@ -42,7 +48,8 @@ class ChatResponder : public Responder {
     };
 
     bool end_all_reasoning() const final;
-    // A part of a stream. Of kToolCall the call is the last of the choice's.
+    // A part of a stream. Of kToolCall the call is the last of the choice's. The text of kToolArguments is a part of
+    // the input where the call is of a custom tool.
     virtual void send_part(size_t choice, const text::ReplyEvent& event, std::string_view timings) = 0;
     // The choice of a stream is complete.
     virtual void send_finish(size_t choice, const session::Answer& answer) = 0;
@@ -57,6 +64,10 @@ class ChatResponder : public Responder {
 
   private:
     void take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings = {});
+    // Adds to a call, and sends it in a stream.
+    void add_arguments(size_t index, const text::ReplyEvent& event, std::string_view timings);
+    // Completes the input of the last call, if it is one of a custom tool.
+    void finish_input(size_t index);
 
     const ChatDelivery chat_;
     const std::string call_kind_;

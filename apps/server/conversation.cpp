@@ -26,8 +26,8 @@ bool any_strict(std::span<const text::ChatTool> tools) {
 }
 
 std::string input_grammar(const Conversation& conversation, const std::string& tool) {
-    const auto found = conversation.input_grammars.find(tool);
-    return found == conversation.input_grammars.end() ? std::string() : found->second;
+    const auto found = conversation.custom_tools.find(tool);
+    return found == conversation.custom_tools.end() ? std::string() : found->second;
 }
 
 // Calls that the model may choose.
@@ -262,6 +262,7 @@ void write_prompt(ChatRequest& read, const Conversation& conversation, const Mod
     check_prompt_tokens(request.prompt.size(), model);
     read.chat.syntax = written.reply;
     read.chat.one_call = conversation.one_call;
+    for (const auto& [name, grammar] : conversation.custom_tools) read.chat.custom_tools.insert(name);
     // What separates reasoning, content and calls may be control tokens.
     request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone ||
                            !written.reply.content_marks.empty();

@@ -1,6 +1,7 @@
 // What a chat asks for, whatever dialect its request has: each dialect reads its own JSON into this.
 #pragma once
 
+#include "apps/server/custom_tools.hpp"
 #include "apps/server/model_text.hpp"
 #include "apps/server/request_fields.hpp"
 #include "apps/server/structure_fields.hpp"
@@ -12,9 +13,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,8 +42,7 @@ struct Conversation {
     bool one_call = false;  // of an answer whose calls are the model's choice
     // Also of strict tools: what their schemas say and cannot be enforced is left out and reported.
     bool allow_unenforced = false;
-    // Lark grammars of tools that are called with a text, by the tool's name for the model.
-    std::map<std::string, std::string> input_grammars = {};
+    CustomTools custom_tools = {};
     std::optional<int64_t> reasoning_budget = {};  // tokens; negative: any number; nothing: the server's
 };
 
@@ -71,11 +71,11 @@ struct ChatDelivery {
     std::vector<std::string> stops = {};    // that end it, where its dialect tells which of them did
     // Set to true to end the reasoning of an answer that is being generated; null: it has none.
     std::shared_ptr<std::atomic<bool>> end_reasoning = {};
-    bool one_call = false;                           // calls behind the first are left out
-    bool returns_reasoning = false;                  // reasoning is told again as what the client is to send back
-    bool hides_reasoning = false;                    // it is told as that alone
-    std::vector<GroupedName> grouped = {};           // tools that are called by two names
-    std::vector<std::string> called_with_text = {};  // tools that a client calls with a text, not with arguments
+    bool one_call = false;                    // calls behind the first are left out
+    bool returns_reasoning = false;           // reasoning is told again as what the client is to send back
+    bool hides_reasoning = false;             // it is told as that alone
+    std::vector<GroupedName> grouped = {};    // tools that are called by two names
+    std::set<std::string> custom_tools = {};  // names for the model
     // Names and JSON of what the answer repeats of its request, where its dialect does.
     using Members = std::vector<std::pair<std::string_view, std::string>>;
     Members repeated = {};

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace tessera::server {
 namespace {
 
@@ -24,7 +26,8 @@ void add(json::object& to, std::string_view key, std::string_view text) {
     value.as_string().append(json::string_view(text.data(), text.size()));
 }
 
-Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& deltas, bool one_call = false) {
+Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& deltas, bool one_call = false,
+            const std::set<std::string>& custom_tools = {}) {
     Played played;
     const auto model = std::make_shared<ServedModel>();
     for (const bool stream : {false, true}) {
@@ -32,7 +35,8 @@ Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& del
         Delivery delivery;
         delivery.stream = stream;
         const auto answer = std::make_shared<ChatCompletionResponder>(
-            received, model, delivery, ChatDelivery{.syntax = syntax, .one_call = one_call});
+            received, model, delivery,
+            ChatDelivery{.syntax = syntax, .one_call = one_call, .custom_tools = custom_tools});
         for (const std::string& delta : deltas) answer->on_token(0, {{}, delta}, {});
         session::Answer end;
         end.reason = session::FinishReason::kEndOfText;
@@ -57,9 +61,12 @@ Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& del
                 if (key != "tool_calls") continue;
                 const json::object& call = value.at(0).as_object();
                 const std::string name = "call " + std::to_string(call.at("index").as_int64());
-                for (const char* part : {"name", "arguments"}) {
-                    if (const json::value* text = call.at("function").as_object().if_contains(part))
-                        add(played.streamed, name + " " + part, text->as_string());
+                for (const char* type : {"function", "custom"}) {
+                    for (const char* part : {"name", "arguments", "input"}) {
+                        if (!call.contains(type)) continue;
+                        if (const json::value* text = call.at(type).as_object().if_contains(part))
+                            add(played.streamed, name + " " + part, text->as_string());
+                    }
                 }
             }
         }
@@ -119,6 +126,32 @@ TEST(ChatCompletionResponder, CallsBehindTheFirstAreLeftOutWhereOneIsAsked) {
     EXPECT_EQ(played.finish, "tool_calls");
     EXPECT_TRUE(played.streamed.contains("call 0 name"));
     EXPECT_FALSE(played.streamed.contains("call 1 name"));
+}
+
+TEST(ChatCompletionResponder, CustomToolsAreCalledWithTheirInput) {
+    text::ReplySyntax syntax;
+    syntax.tools = text::ToolSyntax::kHermes;
+    const Played played = play(
+        syntax,
+        {"<tool_call>\n{\"name\": \"patch\", \"argu", "ments\": {\"input\": \"a\\", "nb\\u00e4\"}}\n</tool_call>\n",
+         "<tool_call>\n{\"name\": \"patch\", \"arguments\": {\"x\": 1}}\n</tool_call>\n",
+         "<tool_call>\n{\"name\": \"time\", \"arguments\": {\"input\": \"c\"}}\n</tool_call>"},
+        false, {"patch"});
+    const json::array& calls = played.message.at("tool_calls").as_array();
+    ASSERT_EQ(calls.size(), 3u);
+    EXPECT_EQ(calls[0].at("type"), "custom");
+    EXPECT_FALSE(calls[0].as_object().contains("function"));
+    EXPECT_EQ(calls[0].at("custom"), (json::value{{"name", "patch"}, {"input", "a\nb\u00e4"}}));
+    // Arguments without an input are returned as the model wrote them.
+    EXPECT_EQ(json::parse(calls[1].at("custom").at("input").as_string()), json::parse(R"({"x":1})"));
+    EXPECT_EQ(calls[2].at("type"), "function");
+    EXPECT_EQ(calls[2].at("function").at("name"), "time");
+    EXPECT_EQ(played.streamed.at("call 0 name"), "patch");
+    EXPECT_EQ(played.streamed.at("call 0 input"), "a\nb\u00e4");
+    EXPECT_FALSE(played.streamed.contains("call 0 arguments"));
+    EXPECT_EQ(played.streamed.at("call 1 input"), calls[1].at("custom").at("input"));
+    EXPECT_EQ(played.streamed.at("call 2 arguments"), calls[2].at("function").at("arguments"));
+    EXPECT_EQ(played.streamed_finish, "tool_calls");
 }
 
 TEST(ChatCompletionResponder, ABrokenCallIsContent) {

@@ -1,7 +1,7 @@
-// Tools that are called with a text: what that is like, and the text of the arguments that a model writes.
-#include "apps/server/dialects/responses/custom_tools.hpp"
+// Custom tools: the function that stands for each, and the input in the arguments that a model writes.
+#include "apps/server/custom_tools.hpp"
 
-#include "apps/server/dialects/responses/dialect.hpp"
+#include "apps/server/tool_input.hpp"
 
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace tessera::server::responses {
+namespace tessera::server {
 namespace {
 
 namespace json = boost::json;
@@ -55,15 +55,10 @@ TEST(CustomTools, InputIsReadAsFarAsItGoes) {
 
 TEST(CustomTools, PatternsMayHaveTheirEnds) {
     const auto pattern = [](std::string_view definition) {
-        std::string grammar;
-        const json::object tool{{"type", "custom"},
-                                {"name", "f"},
-                                {"format",
-                                 {{"type", "grammar"},
-                                  {"syntax", "regex"},
-                                  {"definition", json::string_view(definition.data(), definition.size())}}}};
-        const json::value read = json::parse(
-            read_custom_tool(tool, "tools[0]", {tool_table(), "function", true, "parameters"}, grammar).parameters);
+        CustomTools custom;
+        const json::value read =
+            json::parse(custom_tool("f", "", {InputGrammar::Syntax::kRegex, definition}, custom).parameters);
+        EXPECT_EQ(custom, (CustomTools{{"f", ""}}));
         return std::string(read.at_pointer("/properties/input/pattern").as_string());
     };
     EXPECT_EQ(pattern(R"(^(?P<month>January|February)\s+(?P<day>\d{1,2})$)"),
@@ -77,4 +72,4 @@ TEST(CustomTools, PatternsMayHaveTheirEnds) {
 }
 
 }  // namespace
-}  // namespace tessera::server::responses
+}  // namespace tessera::server

@@ -132,6 +132,11 @@ std::vector<Place> places() {
         R"(,{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]},{"role":"tool","content":"r"}]})";
     const std::string tools =
         R"({"messages":[)" + question + R"(],"tool_choice":"none","tools":[{"function":{"name":"f"}}]})";
+    const std::string custom_calls =
+        R"({"messages":[)" + question +
+        R"(,{"role":"assistant","tool_calls":[{"type":"custom","custom":{"name":"f","input":"a"}}]},{"role":"tool","content":"r"}],
+        "tool_choice":"none","tools":[{"type":"custom","custom":{"name":"f",
+        "format":{"type":"grammar","grammar":{"syntax":"lark","definition":"start: \"a\""}}}}]})";
     const std::string messages = R"({"messages":[)" + question + "]}";
     const std::string named =
         R"({"messages":[)" + question +
@@ -198,8 +203,14 @@ std::vector<Place> places() {
          {"messages", "0", "content", "0"}},
         {&call_table(), chat, calls, {"messages", "1", "tool_calls", "0"}},
         {&called_function_table(), chat, calls, {"messages", "1", "tool_calls", "0", "function"}},
+        {&custom_call_table(), chat, custom_calls, {"messages", "1", "tool_calls", "0"}},
+        {&called_custom_table(), chat, custom_calls, {"messages", "1", "tool_calls", "0", "custom"}},
         {&tool_table(), chat, tools, {"tools", "0"}},
         {&tool_function_table(), chat, tools, {"tools", "0", "function"}},
+        {&custom_tool_table(), chat, custom_calls, {"tools", "0"}},
+        {&tool_custom_table(), chat, custom_calls, {"tools", "0", "custom"}},
+        {&custom_format_table(), chat, custom_calls, {"tools", "0", "custom", "format"}},
+        {&custom_grammar_table(), chat, custom_calls, {"tools", "0", "custom", "format", "grammar"}},
         {&ollama::chat_table(), ollama_chat, ollama_calls, {}},
         {&ollama::generate_table(),
          [](std::string_view body) { ollama::read_generate(body, model()); },

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import openai
+from openai.types.chat import ChatCompletionCustomToolParam, ChatCompletionMessageCustomToolCall
 
 import running_server
 from running_server import RunningServer
@@ -82,12 +83,11 @@ class ToolCalls(ScriptedServer):
             self.assertEqual(raised.exception.status_code, 400, more)
         with self.assertRaises(openai.BadRequestError):
             self.ask([QUESTION], reasoning_effort="huge")
-        custom = {"type": "custom", "custom": {"name": "patch", "format": {"type": "text"}}}
-        called = {"role": "assistant", "tool_calls": [{"id": "1", "type": "custom", "custom": {"name": "patch", "input": ""}}]}
-        for body, where in (({"messages": [QUESTION], "tools": [custom]}, "tools[0]"), ({"messages": [QUESTION, called]}, "messages[1].tool_calls[0]")):
+        called = {"role": "assistant", "tool_calls": [{"id": "1", "type": "web_search", "web_search": {}}]}
+        for body, where in (({"messages": [QUESTION], "tools": [{"type": "web_search"}]}, "tools[0]"), ({"messages": [QUESTION, called]}, "messages[1].tool_calls[0]")):
             status, answer = self.server.request("POST", "/v1/chat/completions", body)
             self.assertEqual((status, answer["error"]["param"], answer["error"]["code"]), (400, where, "not_supported"))
-            self.assertIn("/v1/responses", answer["error"]["message"])
+            self.assertIn("function or custom", answer["error"]["message"])
         for parallel in (True, False):
             choice = self.ask([QUESTION], parallel_tool_calls=parallel, max_tokens=-1).choices[0]
             self.assertEqual((choice.finish_reason, len(choice.message.tool_calls)), ("tool_calls", 1))
@@ -182,6 +182,93 @@ class ToolCalls(ScriptedServer):
         with self.assertRaises(openai.BadRequestError) as raised:
             self.ask([QUESTION, {"role": "assistant", "content": "It is"}], response_format=form)
         self.assertEqual(raised.exception.param, "response_format.json_schema.schema")
+
+    @staticmethod
+    def custom(name="patch", **more):
+        made: ChatCompletionCustomToolParam = {"type": "custom", "custom": {"name": name, "description": "Edits files.", **more}}
+        return made
+
+    def ask_custom(self, messages, tools, **more):
+        try:
+            return self.client.chat.completions.create(model="any", messages=messages, tools=tools, **more)
+        except openai.APIStatusError as error:
+            if error.status_code == 501:
+                self.skipTest(str(error))
+            raise
+
+    def test_custom_tools_are_called_with_a_string(self):
+        """The model calls the tool with other arguments than the function has that stands for it: they are the input."""
+        tools = [self.custom("get_weather")]
+        answer = self.client.chat.completions.create(model="any", messages=[QUESTION], tools=tools)
+        choice = answer.choices[0]
+        [call] = choice.message.tool_calls
+        self.assertIsInstance(call, ChatCompletionMessageCustomToolCall)
+        self.assertEqual((choice.finish_reason, choice.message.content, call.custom.name, call.custom.input), ("tool_calls", "Let me look.", "get_weather", '{"city": "Paris"}'))
+        # The message goes back as the client has it.
+        result = {"role": "tool", "tool_call_id": call.id, "content": "sunny"}
+        self.assertEqual(self.client.chat.completions.create(model="any", messages=[QUESTION, choice.message, result], tools=tools).choices[0].message.content, "It is sunny.")
+
+        def prompt(call):
+            return self.server.request("POST", "/apply-template", {"messages": [QUESTION, {"role": "assistant", "content": None, "tool_calls": [call]}, {**result, "tool_call_id": "1"}], "tools": tools})
+
+        text = 'a "b"\n'
+        self.assertEqual(prompt({"id": "1", "type": "custom", "custom": {"name": "patch", "input": text}}),
+                         prompt({"id": "1", "type": "function", "function": {"name": "patch", "arguments": json.dumps({"input": text}, separators=(",", ":"))}}))
+        status, written = self.server.request("POST", "/apply-template", {"messages": [QUESTION], "tools": [self.custom(format={"type": "grammar", "grammar": {"syntax": "lark", "definition": 'start: "abc"'}})]})
+        self.assertEqual((status, 'start: "abc"' in written["prompt"]), (200, True), written)
+
+    def test_the_input_of_a_custom_tool_matches_its_grammar(self):
+        text = '*** Begin "Patch"\n+a\\b'
+        pattern = r'\*\*\* Begin "Patch"\n\+a\\b'
+        lark = 'start: head change+\nhead: "*** Begin \\"Patch\\"\\n"\nchange: "+a\\\\b"'
+        named = {"type": "custom", "custom": {"name": "patch"}}
+        for syntax, definition in (("regex", pattern), ("lark", lark)):
+            tools = [TOOL, self.custom(format={"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}})]
+            for choice in (named, {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [named]}}):
+                asked = {"tool_choice": choice, "parallel_tool_calls": False, "max_tokens": 400}
+                answer = self.ask_custom([QUESTION], tools, **asked).choices[0]
+                [call] = answer.message.tool_calls
+                self.assertEqual((call.type, call.custom.name, answer.message.content), ("custom", "patch", None))
+                if answer.finish_reason == "tool_calls":
+                    self.assertRegex(call.custom.input, rf"\A{pattern}(\+a\\b)*\Z")
+                    if syntax == "regex":
+                        self.assertEqual(call.custom.input, text)
+                else:
+                    self.assertTrue(call.custom.input.startswith(text), call.custom.input)
+                deltas = [delta for chunk in self.ask_custom([QUESTION], tools, stream=True, **asked) for one in chunk.choices for delta in one.delta.tool_calls or []]
+                self.assertEqual((deltas[0].type, deltas[0].custom, [delta.id for delta in deltas[1:] if delta.id]), ("custom", {"name": "patch", "input": ""}, []))
+                self.assertEqual({delta.index for delta in deltas}, {0})
+                self.assertEqual("".join(delta.custom["input"] for delta in deltas), call.custom.input)
+                self.assertGreater(len(deltas), 3)
+                self.assertEqual({delta.function for delta in deltas}, {None})
+        # Also where the model chooses. The script would call it with Paris.
+        tools = [self.custom("get_weather", format={"type": "grammar", "grammar": {"syntax": "lark", "definition": 'start: "in " ("Rome" | "Oslo")'}})]
+        for choice in ("auto", {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "custom", "custom": {"name": "get_weather"}}]}}):
+            [call] = self.ask_custom([QUESTION], [self.custom(), *tools], tool_choice=choice).choices[0].message.tool_calls
+            self.assertIn(call.custom.input, ("in Rome", "in Oslo"))
+
+    def test_custom_tools_that_are_wrong(self):
+        grammar = {"syntax": "lark", "definition": "start: x"}
+        for tools, more, part in (([{"type": "custom"}], {}, "tools[0].custom"), ([{"type": "custom", "name": "patch"}], {}, "tools[0].name"), ([self.custom("")], {}, "tools[0].custom.name"),
+                                  ([self.custom(parameters={})], {}, "tools[0].custom.parameters"), ([self.custom(format={"type": "pdf"})], {}, "tools[0].custom.format.type"),
+                                  ([self.custom(format={"type": "text", "grammar": grammar})], {}, "tools[0].custom.format.grammar"),
+                                  ([self.custom(format={"type": "grammar"})], {}, "tools[0].custom.format.grammar"),
+                                  ([self.custom(format={"type": "grammar", "syntax": "lark"})], {}, "tools[0].custom.format.syntax"),
+                                  ([self.custom(format={"type": "grammar", "grammar": {"syntax": "ebnf", "definition": "a"}})], {}, "tools[0].custom.format.grammar.syntax"),
+                                  ([self.custom(format={"type": "grammar", "grammar": {"syntax": "regex"}})], {}, "tools[0].custom.format.grammar.definition"),
+                                  ([self.custom("get_weather"), TOOL], {}, "get_weather"), ([self.custom()] * 2, {}, "patch"), ([{**TOOL, "custom": {}}], {}, "tools[0].custom"),
+                                  ([self.custom()], {"tool_choice": {"type": "custom", "custom": {"name": "other"}}}, "other"),
+                                  ([self.custom()], {"tool_choice": {"type": "custom", "function": {"name": "patch"}}}, "tool_choice.function"),
+                                  ([self.custom()], {"tool_choice": {"type": "custom"}}, "tool_choice.custom"),
+                                  ([self.custom(format={"type": "grammar", "grammar": grammar})], {"tool_choice": "required"}, "'x' is used and not defined")):
+            with self.assertRaises(openai.BadRequestError) as raised:
+                self.ask_custom([QUESTION], tools, **more)
+            self.assertIn(part, raised.exception.body["message"])
+        for call, part in (({"id": "1", "type": "custom"}, "messages[1].tool_calls[0].custom"), ({"id": "1", "type": "custom", "custom": {"input": "a"}}, "messages[1].tool_calls[0].custom.name"),
+                           ({"id": "1", "type": "custom", "custom": {"name": "patch", "input": {}}}, "messages[1].tool_calls[0].custom.input")):
+            with self.assertRaises(openai.BadRequestError) as raised:
+                self.ask_custom([QUESTION, {"role": "assistant", "tool_calls": [call]}], [self.custom()])
+            self.assertIn(part, raised.exception.body["message"])
 
     def test_an_answer_that_is_cut_in_a_call(self):
         choice = self.ask([QUESTION], max_tokens=7).choices[0]

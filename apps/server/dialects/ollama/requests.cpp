@@ -1,7 +1,7 @@
 #include "apps/server/dialects/ollama/requests.hpp"
 
 #include "apps/server/api_error.hpp"
-#include "apps/server/chat_messages.hpp"
+#include "apps/server/chat_tools.hpp"
 #include "apps/server/dialects/ollama/dialect.hpp"
 #include "apps/server/prompts_of_request.hpp"
 

@@ -8,6 +8,19 @@ std::string_view finish_of(session::FinishReason reason, bool calls) {
     return word == "stop" && calls ? "tool_calls" : word;
 }
 
+// Writes the members of a call after its id. `text`: arguments of a function, or input of a custom tool.
+void write_call(text::JsonWriter& json, bool custom, std::string_view name, std::string_view text) {
+    const std::string_view type = custom ? "custom" : "function";
+    json.member("type", type).key(type).begin_object();
+    json.member("name", name).member(custom ? "input" : "arguments", text).end_object();
+}
+
+// Writes the member of a delta with more of the same text.
+void write_call_part(text::JsonWriter& json, bool custom, std::string_view text) {
+    json.key(custom ? "custom" : "function").begin_object();
+    json.member(custom ? "input" : "arguments", text).end_object();
+}
+
 }  // namespace
 
 void ChatCompletionResponder::write_head(text::JsonWriter& json, std::string_view object) const {
@@ -72,13 +85,13 @@ void ChatCompletionResponder::send_part(size_t index, const text::ReplyEvent& ev
             break;
         case text::ReplyKind::kToolCall:
             json.key("tool_calls").begin_list().begin_object();
-            json.member("index", event.call).member("id", choice(index).calls.back().id).member("type", "function");
-            json.key("function").begin_object().member("name", event.text).member("arguments", "").end_object();
+            json.member("index", event.call).member("id", choice(index).calls.back().id);
+            write_call(json, choice(index).calls.back().custom, event.text, "");
             json.end_object().end_list();
             break;
         case text::ReplyKind::kToolArguments:
             json.key("tool_calls").begin_list().begin_object().member("index", event.call);
-            json.key("function").begin_object().member("arguments", event.text).end_object();
+            write_call_part(json, choice(index).calls[event.call].custom, event.text);
             json.end_object().end_list();
             break;
     }
@@ -115,9 +128,9 @@ void ChatCompletionResponder::write_message(text::JsonWriter& json, const Choice
     if (!choice.calls.empty()) {
         json.key("tool_calls").begin_list();
         for (const Call& call : choice.calls) {
-            json.begin_object().member("id", call.id).member("type", "function");
-            json.key("function").begin_object().member("name", call.name).member("arguments", call.arguments);
-            json.end_object().end_object();
+            json.begin_object().member("id", call.id);
+            write_call(json, call.custom, call.name, call.arguments);
+            json.end_object();
         }
         json.end_list();
     }

@@ -1,7 +1,6 @@
 #include "apps/server/dialects/responses/grouped_tools.hpp"
 
 #include "apps/server/api_error.hpp"
-#include "apps/server/dialects/responses/custom_tools.hpp"
 #include "apps/server/dialects/responses/dialect.hpp"
 #include "core/base/text.hpp"
 
@@ -23,15 +22,41 @@ bool has_type(const json::object& object, std::string_view type) {
     return given && *given == json::string_view(type.data(), type.size());
 }
 
+// Reads the field format of a custom tool.
+InputGrammar read_format(const Fields& tool) {
+    const json::object* const given = tool.object("format");
+    if (!given) return {};
+    const Fields format(*given, custom_format_table(), tool.path("format"));
+    const auto type = format.text("type");
+    InputGrammar read;
+    if (type == "grammar") {
+        read = read_input_grammar(format);
+    } else if (type != "text") {
+        format.reject("type", "text or grammar");
+    } else {
+        for (const std::string_view name : {"syntax", "definition"}) {
+            if (format.text(name)) format.refuse(name, "belongs to the type grammar");
+        }
+    }
+    format.check_read();
+    return read;
+}
+
 void add_tool(const json::object& object, const std::string& path, const ToolForm& form, GroupedTools& read) {
     if (!has_type(object, "custom")) {
         read.tools.push_back(read_own_tool(object, path, form));
         return;
     }
-    std::string grammar;
-    read.tools.push_back(read_custom_tool(object, path, form, grammar));
-    if (!grammar.empty()) read.grammars.emplace(read.tools.back().name, std::move(grammar));
-    read.custom.push_back(read.tools.back().name);
+    const Fields fields(object, custom_tool_table(), path);
+    fields.text("type");
+    const auto name = fields.text("name");
+    if (!name || name->empty()) fields.reject("name", "the name of a tool");
+    const InputGrammar grammar = read_format(fields);
+    std::string whole_name(form.name_before), description(form.description_before);
+    whole_name += *name;
+    append_line(description, fields.text("description").value_or(""));
+    fields.check_read();
+    read.tools.push_back(custom_tool(whole_name, description, grammar, read.custom));
 }
 
 // Adds the tools of a namespace.

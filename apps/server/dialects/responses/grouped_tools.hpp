@@ -3,7 +3,6 @@
 
 #include "apps/server/conversation.hpp"
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +11,8 @@ namespace tessera::server::responses {
 
 struct GroupedTools {
     std::vector<text::ChatTool> tools = {};
-    std::vector<GroupedName> names = {};               // of those in namespaces
-    std::vector<std::string> custom = {};              // names for the model of those that are called with a text
-    std::map<std::string, std::string> grammars = {};  // in Lark, of such texts, by these names
+    std::vector<GroupedName> names = {};  // of those in namespaces
+    CustomTools custom = {};
 };
 
 // The field tools. Throws ApiError(400), also where two tools have one name for the model.

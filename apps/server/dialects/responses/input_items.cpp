@@ -2,9 +2,9 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/conversation.hpp"
-#include "apps/server/dialects/responses/custom_tools.hpp"
 #include "apps/server/dialects/responses/dialect.hpp"
 #include "apps/server/dialects/responses/grouped_tools.hpp"
+#include "apps/server/tool_input.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

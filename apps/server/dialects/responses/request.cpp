@@ -151,9 +151,8 @@ ChatRequest read_response(std::string_view body, const ModelText& model) {
     conversation.messages = read_input(fields, fields.text("instructions").value_or(""));
     GroupedTools tools = read_tools(fields);
     conversation.options.tools = std::move(tools.tools);
-    conversation.input_grammars = std::move(tools.grammars);
+    conversation.custom_tools = std::move(tools.custom);
     read.chat.grouped = std::move(tools.names);
-    read.chat.called_with_text = std::move(tools.custom);
     ToolChoice choice = choice_of(fields);
     choice.parallel = fields.boolean("parallel_tool_calls").value_or(true);
     choose_tools(choice, fields, conversation);

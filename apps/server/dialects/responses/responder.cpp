@@ -12,13 +12,12 @@ constexpr std::string_view kInProgress = "in_progress", kCompleted = "completed"
 
 ResponsesResponder::Item ResponsesResponder::item_of(text::ReplyKind kind, const Call* call) const {
     if (!call) return {kind, new_id(kind == text::ReplyKind::kReasoning ? "rs_" : "msg_"), {}, {}, {}};
-    const bool custom = std::ranges::find(chat().called_with_text, call->name) != chat().called_with_text.end();
     return {text::ReplyKind::kToolArguments,
-            new_id(custom ? "ctc_" : "fc_"),
-            custom ? input_of_arguments(call->arguments) : call->arguments,
+            new_id(call->custom ? "ctc_" : "fc_"),
+            call->arguments,
             call->id,
             call->name,
-            custom};
+            call->custom};
 }
 
 template <typename Fill>
@@ -150,7 +149,6 @@ void ResponsesResponder::enter(Item item) {
 
 void ResponsesResponder::leave(std::string_view status) {
     if (!item_) return;
-    if (item_->custom) send_input(item_->input.finish());
     const Item item = std::move(*item_);
     item_.reset();
     const auto place = [&](text::JsonWriter& json) {
@@ -189,24 +187,16 @@ void ResponsesResponder::leave(std::string_view status) {
     output_.push_back(std::move(written));
 }
 
-void ResponsesResponder::send_input(const std::string& more) {
-    if (more.empty()) return;
-    item_->text += more;
-    send_event("response.custom_tool_call_input.delta", [&](text::JsonWriter& json) {
-        json.member("item_id", item_->id).member("output_index", output_.size()).member("delta", more);
-    });
-}
-
 void ResponsesResponder::send_part(size_t index, const text::ReplyEvent& event, std::string_view) {
     using enum text::ReplyKind;
     if (event.kind == kToolCall) return enter(item_of(event.kind, &choice(index).calls.back()));
     if (event.text.empty()) return;
     if (event.kind != kToolArguments && (!item_ || item_->kind != event.kind)) enter(item_of(event.kind, nullptr));
-    if (item_->custom) return send_input(item_->input.push(event.text));
     item_->text += event.text;
     const bool content = event.kind == kContent;
     const std::string_view type = content                    ? "response.output_text.delta"
                                   : event.kind == kReasoning ? "response.reasoning_text.delta"
+                                  : item_->custom            ? "response.custom_tool_call_input.delta"
                                                              : "response.function_call_arguments.delta";
     send_event(type, [&](text::JsonWriter& json) {
         json.member("item_id", item_->id).member("output_index", output_.size());

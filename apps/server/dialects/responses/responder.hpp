@@ -2,7 +2,6 @@
 #pragma once
 
 #include "apps/server/chat_responder.hpp"
-#include "apps/server/dialects/responses/custom_tools.hpp"
 #include "core/text/json_writer.hpp"
 
 #include <cstdint>
@@ -26,8 +25,7 @@ class ResponsesResponder final : public ChatResponder {
         std::string id;
         std::string text;  // or arguments, or the text that a call is made with
         std::string call_id, name;
-        bool custom = false;     // a call with a text
-        InputReader input = {};  // of its arguments
+        bool custom = false;  // a call of a custom tool
     };
 
     std::string progress_json(std::string_view progress) override;
@@ -51,8 +49,6 @@ class ResponsesResponder final : public ChatResponder {
     // Ends the item that was begun, and begins this one.
     void enter(Item item);
     void leave(std::string_view status);
-    // More of the text that the call is made with that was begun.
-    void send_input(const std::string& more);
     void write_item(text::JsonWriter& json, const Item& item, std::string_view status) const;
     // Of a function, by the name that the model knows it by.
     void write_name(text::JsonWriter& json, const std::string& whole) const;
