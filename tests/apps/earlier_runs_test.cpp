@@ -1,4 +1,5 @@
 // What a run reaches of its predicted speed is kept for `tessera plan`, in a cache folder of the test's own.
+#include "core/hardware/available_cpus.hpp"
 #include "tests/apps/process.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -12,7 +13,6 @@
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <utility>
 
 namespace tessera::test {
@@ -78,7 +78,7 @@ TEST_F(EarlierRuns, CorrectWhatIsSaidOfAPlan) {
     earlier = planned();
     EXPECT_EQ(earlier.at("generation").at("runs").to_number<int>(), 2);
     // One CPU has one thread, whatever -t says.
-    if (std::thread::hardware_concurrency() > 1)
+    if (available_cpus() > 1)
         EXPECT_THAT(command("plan", 2).out, Not(HasSubstr("earlier runs"))) << "another number of threads";
     const std::string rig = folder_.write("rig.toml",
                                           "[cpu]\nname = 'any'\nflags = ['avx2', 'fma', 'f16c']\nthreads = 1\n"

@@ -1,4 +1,5 @@
 // bench, sweep and perplexity as people run them, on a small model.
+#include "core/hardware/available_cpus.hpp"
 #include "tests/apps/process.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -12,7 +13,6 @@
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <thread>
 
 namespace tessera::test {
 namespace {
@@ -48,7 +48,7 @@ TEST(Bench, EveryTestOfEveryCombination) {
     EXPECT_EQ(records[3].at("test").as_string(), "pp5+tg2");
     EXPECT_EQ(records[4].at("test").as_string(), "tg2 @ d64");
     EXPECT_EQ(records[6].at("test").as_string(), "pp70 @ d100");
-    EXPECT_EQ(records[10].at("n_threads").to_number<uint32_t>(), std::min(std::thread::hardware_concurrency(), 2u));
+    EXPECT_EQ(records[10].at("n_threads").to_number<uint32_t>(), std::min(available_cpus(), 2u));
     EXPECT_TRUE(records.back().at("flash_attn").as_bool());
     EXPECT_EQ(records.back().at("n_depth").to_number<int>(), 164);
     EXPECT_THAT(outcome.err, HasSubstr("| model "));

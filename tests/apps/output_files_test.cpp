@@ -1,4 +1,5 @@
 // Where results are written: devices, pipes, links, closed descriptors, and what a signal leaves behind.
+#include "core/hardware/available_cpus.hpp"
 #include "tests/apps/process.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -12,7 +13,6 @@
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <thread>
 
 namespace tessera::test {
 namespace {
@@ -169,7 +169,7 @@ TEST(Threads, OneThatCannotBeStartedIsAnError) {
     GTEST_SKIP() << "what is preloaded stands in for pthread_create, as the sanitizer does";
 #endif
     // More threads than CPUs are not started.
-    const uint32_t threads = std::min(std::thread::hardware_concurrency(), 4u);
+    const uint32_t threads = std::min(available_cpus(), 4u);
     if (threads < 2) GTEST_SKIP() << "one CPU, so that no other thread is started";
     const auto run = [&](uint32_t allowed) {
         return shell(fmt::format("THREADS_ALLOWED={} LD_PRELOAD={} $T run -m {} -t {} -p x -n 4", allowed,
