@@ -203,14 +203,19 @@ EarlierRuns earlier_runs(const Machine& machine, const gguf::GgufFile& file, con
     return read_earlier_runs(*kept, prediction_key(file, planned.info, planned.plan, machine.registry), say);
 }
 
+void note_generation_speed(const fs::path& speed_file, const DeviceDescription& cpu, const Plan& plan,
+                           const ComparedSteps& generation) noexcept {
+    const bool on_cpu = std::ranges::all_of(plan.nodes, [](const PlannedNode& node) { return node.device == 0; });
+    if (on_cpu && is_enough(generation)) note_run_speed(speed_file, cpu, generation.ratio);
+}
+
 void keep_run(const Machine& machine, const Engine& engine, const NoticeSink& say) noexcept {
     try {
         const std::optional<fs::path> kept = file_of(machine);
         if (!kept) return;
         const DeviceDescription& cpu = machine.hardware.cpu_description();
-        const ComparedSteps generation = engine.compared().generation;
-        const std::optional<fs::path> speed = default_speed_file(cpu);
-        if (speed && is_enough(generation)) note_run_speed(*speed, cpu, generation.ratio);
+        if (const std::optional<fs::path> speed = default_speed_file(cpu))
+            note_generation_speed(*speed, cpu, engine.plan(), engine.compared().generation);
         const ModelInfo& info = engine.info();
         add_run(*kept, prediction_key(engine.file(), info, engine.plan(), machine.registry),
                 info.name.empty() ? info.architecture : info.name, engine.compared(), say);

@@ -46,6 +46,11 @@ EarlierRuns read_earlier_runs(const std::filesystem::path& file, std::string_vie
 void add_run(const std::filesystem::path& file, std::string_view key, std::string_view model,
              const StepComparisons& compared, const NoticeSink& say) noexcept;
 
+// Notes in the kept speed of this machine's CPU (note_run_speed) what generation reached of its predicted speed, if all
+// nodes of the plan are on the CPU: the speed of a GPU says nothing about the memory of the host.
+void note_generation_speed(const std::filesystem::path& speed_file, const DeviceDescription& cpu, const Plan& plan,
+                           const ComparedSteps& generation) noexcept;
+
 // The same for a plan of this machine, and at the end of a run, with the default file. Nothing for a rig, and where
 // the configuration says so (keep_speeds). keep_run() also notes a run that outran this machine's measured speed.
 EarlierRuns earlier_runs(const Machine& machine, const gguf::GgufFile& file, const PlannedModel& planned,

@@ -1,12 +1,14 @@
 // What runs reached of their predicted speed: what is kept of it, what for, and that no file is trusted.
 #include "core/setup/earlier_runs.hpp"
 
+#include "core/hardware/speed_file.hpp"
 #include "tests/support.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -214,6 +216,37 @@ TEST_F(PredictionKey, IsOfModelMachineAndKernelsNotOfTheContext) {
     if (test::runs_here("cpu_avx512")) {
         EXPECT_NE(key("v3-groups.gguf", {}, 1, "cpu_avx512"), usual);
     }
+}
+
+// What a card computed says nothing about the memory of the host.
+TEST(GenerationSpeed, IsOfTheCpuOnlyWhereTheCpuComputedAllOfIt) {
+    const test::TemporaryFolder folder;
+    DeviceDescription cpu;
+    cpu.name = "a processor";
+    cpu.threads = 2;
+    const fs::path file = folder.path() / "speed.toml";
+    write_speed(file, cpu, {{3e9, 3e9, 6e9, false}, std::chrono::system_clock::now()});
+    const auto is_outrun = [&] { return read_speed(file, cpu).value().is_outrun; };
+    Hardware hardware = Hardware::detect();
+    hardware.keep_gpus({});
+    const Registry registry = Registry::load(test::plugins_without({}), hardware);
+    const gguf::GgufFile model = gguf::GgufFile::open(TSR_GOLDENS "/v3-groups.gguf");
+    PlannedModel planned = plan_model(model, registry, hardware, {});
+    Plan& plan = planned.plan;
+    ASSERT_GT(plan.nodes.size(), 1u);
+    plan.nodes[1].device = 1;
+    const ComparedSteps fast = compared(0, 4).generation;
+    note_generation_speed(file, cpu, plan, fast);
+    EXPECT_FALSE(is_outrun()) << "one node is on a card";
+    plan.nodes[1].device = 0;
+    note_generation_speed(file, cpu, plan, compared(0, 1.1).generation);
+    EXPECT_FALSE(is_outrun()) << "as predicted";
+    ComparedSteps few = fast;
+    few.tokens = 1;
+    note_generation_speed(file, cpu, plan, few);
+    EXPECT_FALSE(is_outrun()) << "too few tokens";
+    note_generation_speed(file, cpu, plan, fast);
+    EXPECT_TRUE(is_outrun());
 }
 
 }  // namespace
