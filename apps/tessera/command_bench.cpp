@@ -198,9 +198,7 @@ class Bench {
         }
         const Machine machine(all.front().common, {}, threads);
         threads = std::min(threads, machine.processors);
-        for (ModelSettings& settings : all) {
-            if (const auto fewer = cap_threads(settings.engine, machine.processors)) arguments.remark(worded(*fewer));
-        }
+        for (ModelSettings& settings : all) cap_threads(arguments, settings, machine);
         std::unique_ptr<Engine> engine;
         std::string loaded;
         for (size_t i = 0; i < lines.size(); ++i) {

@@ -157,6 +157,7 @@ int perplexity_command(Arguments& arguments) {
     const Asked asked = read_asked(arguments, settings);
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
+    cap_threads(arguments, settings, machine);
     for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
     for (const std::string& line : arguments.remarks()) say(line);
 

@@ -25,6 +25,7 @@ int repack_command(Arguments& arguments) {
     const std::filesystem::path target = to_output ? "/dev/stdout" : *to;
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     const OpenedModel model = open_model(settings.common);
+    cap_threads(arguments, settings, machine);
     for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
     for (const std::string& line : arguments.remarks()) say(line);
 

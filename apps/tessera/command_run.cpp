@@ -128,6 +128,7 @@ int run_command(Arguments& arguments) {
     const std::vector<std::string> prompts = read_prompts(settings);
     Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
+    cap_threads(arguments, settings, machine);
     for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
     const bool bundled = model.bundled;
     const bool chat = needs_template(arguments, bundled) || settings.chat.value_or(bundled);

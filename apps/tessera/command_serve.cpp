@@ -49,6 +49,7 @@ int serve_command(Arguments& arguments) {
         const uint32_t made_for = read_model_info(model.file, machine.registry).context;
         options.model.context = made_for ? std::min(made_for, kServedContext) : kServedContext;
     }
+    cap_threads(arguments, options.model, machine);
     for (const Notice& notice : settle(options.model, model, machine)) arguments.remark(worded(notice));
     for (const std::string& line : arguments.remarks()) say(line);
     server::serve(options, std::move(model), machine, say);

@@ -96,6 +96,7 @@ std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<st
     ModelSettings settings = read_model_settings(arguments);
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
+    cap_threads(arguments, settings, machine);
     for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
     const SweepPlan plan = read_plan(arguments, settings, read_model_info(model.file, machine.registry).context);
     for (const std::string& line : arguments.remarks()) say(line);

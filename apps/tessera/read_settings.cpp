@@ -294,6 +294,26 @@ void remark_without(Arguments& arguments, std::string_view whole, std::initializ
     }
 }
 
+void cap_threads(Arguments& arguments, ModelSettings& settings, const Machine& machine) {
+    for (const CappedThreads& capped : tessera::cap_threads(settings, machine.processors)) {
+        const std::string_view flag = [&] {
+            switch (capped.use) {
+                case CappedThreads::Use::kGeneration:
+                    return "threads";
+                case CappedThreads::Use::kPrompts:
+                    return "threads-batch";
+                case CappedThreads::Use::kDraftGeneration:
+                    return "draft-threads";
+                case CappedThreads::Use::kDraftPrompts:
+                    return "draft-threads-batch";
+            }
+            return "";
+        }();
+        arguments.remark(
+            fmt::format("{} {}: {}", arguments.typed(flag), capped.requested, capped_threads_text(machine.processors)));
+    }
+}
+
 ModelSettings read_model_settings(Arguments& arguments) {
     if (arguments.has("chat") && arguments.has("raw")) contradiction(arguments, "chat", "raw");
     ModelSettings settings;

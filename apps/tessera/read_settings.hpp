@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/tessera/arguments.hpp"
+#include "core/setup/machine.hpp"
 #include "core/setup/settings.hpp"
 
 #include <filesystem>
@@ -19,6 +20,9 @@ ModelSettings read_model_settings(Arguments& arguments);
 
 // A remark for each of these flags that is given though `whole`, of which they say more, is not.
 void remark_without(Arguments& arguments, std::string_view whole, std::initializer_list<std::string_view> flags);
+
+// Lowers the threads of the settings to the CPUs of the machine, with a remark for each flag that requests more.
+void cap_threads(Arguments& arguments, ModelSettings& settings, const Machine& machine);
 
 // The file of --rig.
 std::optional<std::filesystem::path> read_rig(const Arguments& arguments);

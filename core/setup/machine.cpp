@@ -92,12 +92,6 @@ Hardware find_hardware(const Config& config, const CommonSettings& settings, con
     return hardware;
 }
 
-std::string fewer_threads(uint32_t cpus) {
-    return fmt::format("{} available to this process (affinity, CPU quota), so {} used",
-                       cpus == 1 ? "1 CPU is" : fmt::format("{} CPUs are", cpus),
-                       cpus == 1 ? "1 thread is" : fmt::format("{} threads are", cpus));
-}
-
 // Folders without a usable plugin, refused and disabled plugins, more threads than CPUs, and what is not of the rig.
 std::vector<Notice> idle_names(const CommonSettings& settings, const Config& config, const Hardware& hardware,
                                const Registry& registry, uint32_t cpus) {
@@ -140,7 +134,7 @@ std::vector<Notice> idle_names(const CommonSettings& settings, const Config& con
             fmt::format("{}: threads and devices are those of this machine, not of the rig", config.file.string()));
     if (!hardware.is_rig() && config.threads > cpus)
         lines.emplace_back(
-            fmt::format("{}: threads = {}: {}", config.file.string(), config.threads, fewer_threads(cpus)));
+            fmt::format("{}: threads = {}: {}", config.file.string(), config.threads, capped_threads_text(cpus)));
     for (const std::string& name : config.off) {
         if (std::ranges::find(names, name) != names.end()) continue;
         lines.emplace_back(fmt::format("{}: plugins.off: there is no plugin '{}'{}", config.file.string(),
@@ -266,12 +260,24 @@ uint32_t asked_threads(const EngineOptions& options) {
     return std::max(options.threads, options.prompt_threads);
 }
 
-std::optional<Notice> cap_threads(EngineOptions& options, uint32_t cpus) {
-    const uint32_t asked = asked_threads(options);
-    if (asked <= cpus) return std::nullopt;
-    options.threads = std::min(options.threads, cpus);
-    options.prompt_threads = std::min(options.prompt_threads, cpus);
-    return Notice::on(Setting::kThreads, std::to_string(asked), fewer_threads(cpus));
+std::string capped_threads_text(uint32_t cpus) {
+    return fmt::format("{} available to this process (affinity, CPU quota), so {} used",
+                       cpus == 1 ? "1 CPU is" : fmt::format("{} CPUs are", cpus),
+                       cpus == 1 ? "1 thread is" : fmt::format("{} threads are", cpus));
+}
+
+std::vector<CappedThreads> cap_threads(ModelSettings& settings, uint32_t cpus) {
+    std::vector<CappedThreads> capped;
+    const auto cap = [&](uint32_t& threads, CappedThreads::Use use) {
+        if (threads <= cpus) return;
+        capped.push_back({use, threads});
+        threads = cpus;
+    };
+    cap(settings.engine.threads, CappedThreads::Use::kGeneration);
+    cap(settings.engine.prompt_threads, CappedThreads::Use::kPrompts);
+    cap(settings.drafts.threads, CappedThreads::Use::kDraftGeneration);
+    cap(settings.drafts.prompt_threads, CappedThreads::Use::kDraftPrompts);
+    return capped;
 }
 
 fs::path bundled_model() {
@@ -314,8 +320,6 @@ std::vector<Notice> settle(ModelSettings& settings, const OpenedModel& model, co
     check_devices(settings.engine.placement.rules, machine.hardware);
     std::vector<Notice> remarks = machine.remarks;
     check_chosen(settings.common.devices, machine);
-    if (std::optional<Notice> fewer = cap_threads(settings.engine, machine.processors))
-        remarks.push_back(std::move(*fewer));
     std::ranges::move(idle_on_machine(settings, machine), std::back_inserter(remarks));
     std::ranges::move(unused_gpus(machine), std::back_inserter(remarks));
     if (machine.hardware.is_rig()) std::ranges::move(plugins_without_flags(machine), std::back_inserter(remarks));

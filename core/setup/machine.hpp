@@ -33,9 +33,19 @@ struct Machine {
 // Threads that the settings ask for at most; 0 if they ask for nothing.
 uint32_t asked_threads(const EngineOptions& options);
 
-// Lowers the threads of the options to `cpus`: more threads than CPUs only wait for each other. Returns a line if it
-// lowered any.
-std::optional<Notice> cap_threads(EngineOptions& options, uint32_t cpus);
+// A number of threads that was lowered to the CPUs at hand.
+struct CappedThreads {
+    enum class Use : uint8_t { kGeneration, kPrompts, kDraftGeneration, kDraftPrompts };
+    Use use;
+    uint32_t requested;
+};
+
+// Lowers the threads of the settings, those of the draft model included, to `cpus`: more threads than CPUs only wait
+// for each other. Returns the numbers that it lowered. To be called before settle().
+std::vector<CappedThreads> cap_threads(ModelSettings& settings, uint32_t cpus);
+
+// "2 CPUs are available to this process (affinity, CPU quota), so 2 threads are used"
+std::string capped_threads_text(uint32_t cpus);
 
 // The bundled model, in the installation of the program. Throws Error(TSR_NOT_FOUND) with the places searched.
 std::filesystem::path bundled_model();

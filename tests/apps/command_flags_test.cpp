@@ -44,7 +44,26 @@ TEST(Flags, ThatMeanNothingOnThisMachineAreSaid) {
     EXPECT_THAT(threads.err, HasSubstr("-t 64: 2 CPUs are available"));
     EXPECT_EQ(threads.out, plan({"--rig", rig, "-t", "2"}).out) << "capped";
     EXPECT_THAT(plan({"--rig", rig, "-t", "2"}).err, Not(HasSubstr("CPUs")));
-    EXPECT_THAT(plan({"--rig", rig, "-tb", "3"}).err, HasSubstr("-t 3: 2 CPUs are available"));
+}
+
+TEST(Flags, EachNumberOfThreadsAboveTheCpusIsReportedByItsFlag) {
+    const TemporaryFolder folder;
+    const std::string rig = folder.write("rig.toml", kRig);
+    const auto said = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"--rig", rig});
+        const Outcome outcome = plan(std::move(words));
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return outcome.err;
+    };
+    EXPECT_THAT(said({"-tb", "3"}), AllOf(HasSubstr("-tb 3: 2 CPUs are available"), Not(HasSubstr("-t "))));
+    EXPECT_THAT(said({"--threads-batch", "3"}), HasSubstr("--threads-batch 3: 2 CPUs are available"));
+    EXPECT_THAT(said({"-t", "5", "-tb", "2"}), AllOf(HasSubstr("-t 5: 2 CPUs are available"), Not(HasSubstr("-tb"))));
+    EXPECT_THAT(said({"-t", "5", "-tb", "6"}), AllOf(HasSubstr("-t 5: 2 CPUs"), HasSubstr("-tb 6: 2 CPUs")));
+    EXPECT_THAT(said({"-t", "2", "-md", kModel, "-td", "7", "-tbd", "9"}),
+                AllOf(HasSubstr("-td 7: 2 CPUs"), HasSubstr("-tbd 9: 2 CPUs"), Not(HasSubstr("-t "))));
+    const std::string inherited = said({"-t", "7", "-md", kModel});
+    EXPECT_THAT(inherited, HasSubstr("-t 7: 2 CPUs"));
+    EXPECT_EQ(inherited.find("CPUs are"), inherited.rfind("CPUs are")) << "one line";
 }
 
 TEST(Flags, AWrongNameOfAChatTemplateIsAnErrorOfTheLine) {
@@ -398,7 +417,8 @@ TEST(Flags, OfOthersDoWhatTheySayWhereThatIsCheap) {
     EXPECT_THAT(with({"--no-perf"}).err, Not(HasSubstr("generation: ")));
     EXPECT_EQ(with({"--log-disable"}).err, "");
     EXPECT_EQ(with({"--log-disable"}).out, plain.out);
-    EXPECT_THAT(tessera({"run", "--log-disable", "-m", "/nonexistent", "-p", "x"}).err, HasSubstr("/nonexistent"));
+    EXPECT_THAT(tessera({"run", "--log-disable", "-m", "/nonexistent", "-p", "x"}).err,
+                HasSubstr("/nonexistent"));
     const Outcome logged = with({"--log-file", folder.file("log")});
     std::ostringstream log;
     log << std::ifstream(folder.file("log")).rdbuf();
