@@ -417,8 +417,8 @@ TEST(Flags, OfOthersDoWhatTheySayWhereThatIsCheap) {
     EXPECT_THAT(with({"--no-perf"}).err, Not(HasSubstr("generation: ")));
     EXPECT_EQ(with({"--log-disable"}).err, "");
     EXPECT_EQ(with({"--log-disable"}).out, plain.out);
-    EXPECT_THAT(tessera({"run", "--log-disable", "-m", "/nonexistent", "-p", "x"}).err,
-                HasSubstr("/nonexistent"));
+    EXPECT_THAT(tessera({"run", "--log-disable", "-m", "/proc/nonexistent", "-p", "x"}).err,
+                HasSubstr("/proc/nonexistent"));
     const Outcome logged = with({"--log-file", folder.file("log")});
     std::ostringstream log;
     log << std::ifstream(folder.file("log")).rdbuf();

@@ -69,7 +69,7 @@ TEST(Bench, WhatCannotBeMeasuredIsSaid) {
         EXPECT_EQ(outcome.code, 2) << outcome.err;
         EXPECT_THAT(outcome.err, HasSubstr(said));
     }
-    EXPECT_EQ(tessera({"bench", "-m", "/nonexistent.gguf"}).code, 1);
+    EXPECT_EQ(tessera({"bench", "-m", "/proc/nonexistent.gguf"}).code, 1);
     EXPECT_EQ(tessera({"bench", "-m", kModel, "-p", "8", "-n", "0", "-d", "16000000", "-ctk", "f32"}).code, 3);
 }
 
@@ -102,13 +102,13 @@ TEST(Sweep, WhatCannotBeIsSaid) {
     EXPECT_EQ(small.code, 2);
     EXPECT_THAT(small.err, HasSubstr("expected room for one prompt"));
     EXPECT_EQ(tessera({"sweep", kModel}).code, 2);  // results, and nothing to do with them
-    const Outcome none = tessera({"sweep", "/nonexistent.jsonl", "--plot", "/tmp/never.svg"});
+    const Outcome none = tessera({"sweep", "/proc/nonexistent.jsonl", "--plot", "/tmp/never.svg"});
     EXPECT_EQ(none.code, 1);
-    EXPECT_THAT(none.err, HasSubstr("/nonexistent.jsonl"));
+    EXPECT_THAT(none.err, HasSubstr("/proc/nonexistent.jsonl"));
     const Outcome unwritable =
-        tessera({"sweep", "-m", kModel, "-c", "32", "-ub", "32", "--save", "/nonexistent/folder/x.jsonl"});
+        tessera({"sweep", "-m", kModel, "-c", "32", "-ub", "32", "--save", "/proc/nonexistent/folder/x.jsonl"});
     EXPECT_EQ(unwritable.code, 1);
-    EXPECT_THAT(unwritable.err, HasSubstr("/nonexistent/folder/x.jsonl"));
+    EXPECT_THAT(unwritable.err, HasSubstr("/proc/nonexistent/folder/x.jsonl"));
 }
 
 class PerplexityRun : public testing::Test {
@@ -163,11 +163,11 @@ TEST_F(PerplexityRun, WhatCannotBeScoredIsSaid) {
     EXPECT_EQ(run({}).code, 2);
     EXPECT_EQ(run({"--kl-divergence"}).code, 2);
     EXPECT_EQ(run({"-f", text_, "-c", "3"}).code, 2);
-    EXPECT_EQ(run({"-f", "/nonexistent.txt"}).code, 1);
+    EXPECT_EQ(run({"-f", "/proc/nonexistent.txt"}).code, 1);
     const Outcome no_run = run({"--kl-divergence", "--kl-divergence-base", text_});
     EXPECT_EQ(no_run.code, 1);
     EXPECT_THAT(no_run.err, HasSubstr("not a saved run"));
-    EXPECT_EQ(run({"-f", text_, "-c", "64", "--kl-divergence-base", "/nonexistent/x"}).code, 1);
+    EXPECT_EQ(run({"-f", text_, "-c", "64", "--kl-divergence-base", "/proc/nonexistent/x"}).code, 1);
 }
 
 }  // namespace

@@ -144,10 +144,10 @@ TEST_F(OutputFiles, PlotsAreOpenedBeforeMeasuring) {
         line.push_back(name);
         return tessera(line);
     };
-    const Outcome nowhere = plot("/nonexistent/folder/x.svg");
+    const Outcome nowhere = plot("/proc/nonexistent/folder/x.svg");
     EXPECT_EQ(nowhere.code, 1);
     EXPECT_EQ(nowhere.out, "");
-    EXPECT_THAT(nowhere.err, HasSubstr("/nonexistent/folder/x.svg: cannot create"));
+    EXPECT_THAT(nowhere.err, HasSubstr("/proc/nonexistent/folder/x.svg: cannot create"));
     const Outcome png = plot(folder_.file("x.png"));
     EXPECT_EQ(png.code, 2);
     EXPECT_THAT(png.err, HasSubstr("ends in .svg"));

@@ -50,7 +50,7 @@ class Unnamed {
 // The user's own configuration is no part of a test, nor are tests runs whose speed the user wants to know of.
 void set_environment() {
     setenv("XDG_CACHE_HOME", TSR_PROGRAM ".cache", 0);
-    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    setenv("XDG_CONFIG_HOME", "/proc/nonexistent", 1);
     setenv("T", TSR_PROGRAM, 1);
 }
 
@@ -123,7 +123,7 @@ Terminal::Terminal(std::vector<std::string> words) {
     if (child_ == 0) {
         set_environment();
         setenv("TERM", "xterm", 1);
-        setenv("HOME", "/nonexistent", 1);
+        setenv("HOME", "/proc/nonexistent", 1);
         execv(arguments[0], arguments.data());
         _exit(127);
     }

@@ -64,9 +64,9 @@ TEST(Program, UsageErrorsExitWithTwo) {
 }
 
 TEST(Program, FilesThatAreNotThereOrNotModels) {
-    const Outcome none = tessera({"run", "-m", "/nonexistent/model.gguf", "-p", "x"});
+    const Outcome none = tessera({"run", "-m", "/proc/nonexistent/model.gguf", "-p", "x"});
     EXPECT_EQ(none.code, 1);
-    EXPECT_THAT(none.err, HasSubstr("/nonexistent/model.gguf"));
+    EXPECT_THAT(none.err, HasSubstr("/proc/nonexistent/model.gguf"));
     const TextFile text("no model");
     const Outcome other = tessera({"inspect", text.path()});
     EXPECT_EQ(other.code, 1);
@@ -120,7 +120,7 @@ TEST(Repack, WritesAModelThatAnswers) {
     const Outcome itself = tessera({"repack", "-m", model, "-o", model});
     EXPECT_EQ(itself.code, 1);
     EXPECT_THAT(itself.err, HasSubstr("the model itself"));
-    EXPECT_EQ(tessera({"repack", "-m", model, "-o", "/nonexistent/copy.gguf"}).code, 1);
+    EXPECT_EQ(tessera({"repack", "-m", model, "-o", "/proc/nonexistent/copy.gguf"}).code, 1);
 }
 
 TEST(Plan, JsonNamesEveryNodesKernel) {

@@ -74,7 +74,7 @@ TEST_F(ResultsTest, FilesWithoutRowsAreRefusedByName) {
             EXPECT_THAT(error.what(), HasSubstr("tessera-results-bad"));
         }
     }
-    EXPECT_THROW(read_sweep_results("/nonexistent"), Error);
+    EXPECT_THROW(read_sweep_results("/proc/nonexistent"), Error);
 }
 
 TEST(SweepPlot, DrawsEveryPointInsideItsFrame) {

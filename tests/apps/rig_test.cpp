@@ -122,9 +122,9 @@ TEST_F(Rigs, ListsThePluginsOfSuchAMachine) {
                                        HasSubstr("lacks"), HasSubstr("avx512bw")));
         EXPECT_THAT(list("'sse2'"), AllOf(HasSubstr("cpu_avx2 0.1.0: not used"), HasSubstr("reference 0.1.0: chosen")));
     }
-    const Outcome bad = tessera({"plugins", "--rig", "/no/such/file"});
+    const Outcome bad = tessera({"plugins", "--rig", "/proc/no/such/file"});
     EXPECT_EQ(bad.code, 1);
-    EXPECT_THAT(bad.err, HasSubstr("/no/such/file"));
+    EXPECT_THAT(bad.err, HasSubstr("/proc/no/such/file"));
 }
 
 // GPU 1 is too old for any plugin; -ts, -ot, -dev and -mg count it all the same.

@@ -69,7 +69,7 @@ TEST(AccessControl, ClientsAreToldApartByKeyElseByAddress) {
 
 TEST(AccessControl, AKeyFileMustHoldKeys) {
     ServerSettings settings;
-    settings.key_file = "/nowhere/keys";
+    settings.key_file = "/proc/nowhere/keys";
     EXPECT_THROW(AccessControl{settings}, Error);
 }
 

@@ -192,7 +192,7 @@ class Lifecycle(unittest.TestCase):
     def test_a_model_that_cannot_be_loaded(self):
         failed = subprocess.run([running_server.PROGRAM, "--port", "0", "-c", "1000000000"], capture_output=True, text=True)
         self.assertNotEqual(failed.returncode, 0)
-        failed = subprocess.run([running_server.PROGRAM, "-m", "/nowhere.gguf", "--port", "0"], capture_output=True, text=True)
+        failed = subprocess.run([running_server.PROGRAM, "-m", "/proc/nowhere.gguf", "--port", "0"], capture_output=True, text=True)
         self.assertEqual(failed.returncode, 1)
         self.assertIn("nowhere.gguf", failed.stderr)
 

@@ -118,8 +118,8 @@ TEST_F(StructureTest, HostileGrammarsAreEndedAlone) {
 }
 
 TEST_F(StructureTest, MissingLibraryIsNamed) {
-    Helper none(*tokenizer_, "/nowhere/tessera-constrain", "/nowhere/libllguidance.so");
-    EXPECT_NE(none.missing().find("/nowhere/libllguidance.so"), std::string::npos);
+    Helper none(*tokenizer_, "/proc/nowhere/tessera-constrain", "/proc/nowhere/libllguidance.so");
+    EXPECT_NE(none.missing().find("/proc/nowhere/libllguidance.so"), std::string::npos);
     try {
         none.compile({GrammarKind::kRegex, "a"});
         ADD_FAILURE() << "compiled with nothing";
