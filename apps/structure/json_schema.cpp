@@ -334,6 +334,13 @@ class SchemaReader {
         return applicators == 1 && !all;
     }
 
+    // An empty string where there is none.
+    static std::string_view discriminating_property(const json::object& given) {
+        const json::object* const discriminator = object_at(given, "discriminator");
+        const json::value* const name = discriminator ? discriminator->if_contains("propertyName") : nullptr;
+        return name && name->is_string() ? std::string_view(name->get_string()) : std::string_view();
+    }
+
     void list(std::string_view name, const json::value& value, const json::object& given, const std::string& place,
               size_t depth, const Variant& variant, Made& made) {
         if (!value.is_array() || value.get_array().empty())
@@ -343,10 +350,11 @@ class SchemaReader {
         for (size_t i = 0; i < value.get_array().size(); ++i)
             all.push_back({&value.get_array()[i], fmt::format("{}/{}", here, i)});
         Variant inner{variant.closed && may_close(name, given), {}};
-        if (name == "oneOf" && !exclusion_.exclude_each_other(all)) {
-            const json::object* const discriminator = object_at(given, "discriminator");
-            const json::value* const tag = discriminator ? discriminator->if_contains("propertyName") : nullptr;
-            inner.tag = exclusion_.find_tag(all, tag && tag->is_string() ? std::string_view(tag->get_string()) : "");
+        // What reads an answer by the property that a discriminator names needs it, whether or not it is required.
+        const std::string_view named = name == "allOf" ? std::string_view() : discriminating_property(given);
+        if (!named.empty() && exclusion_.find_tag(all, named) == named) inner.tag = named;
+        if (name == "oneOf" && inner.tag.empty() && !exclusion_.exclude_each_other(all)) {
+            inner.tag = exclusion_.find_tag(all, "");
             if (inner.tag.empty())
                 leave_out(place, name,
                           "its schemas may accept the same value, which cannot be excluded; use anyOf, or a required "

@@ -150,6 +150,22 @@ TEST(JsonSchema, ATagOfOneOfIsRequired) {
     }
 }
 
+// pydantic refuses an object without the tag, though its schema of a tag with a default does not require it.
+TEST(JsonSchema, WhatADiscriminatorNamesIsRequired) {
+    for (const char* const list : {"oneOf", "anyOf"}) {
+        json::value schema = of_text(R"({"discriminator": {"propertyName": "kind"}})");
+        schema.as_object()[list] = of_text(R"([
+            {"type": "object", "properties": {"kind": {"const": "cat"}, "n": {}}, "required": ["kind", "n"]},
+            {"type": "object", "properties": {"kind": {"const": "dog"}, "b": {}}, "required": ["b"]}])");
+        const json::value made = read_schema(schema).schema;
+        EXPECT_EQ(made.at("anyOf").at(0).at("required"), (json::array{"kind", "n"})) << list;
+        EXPECT_EQ(made.at("anyOf").at(1).at("required"), (json::array{"b", "kind"})) << list;
+        // It says nothing where it names no property that tells the schemas apart.
+        schema.at("discriminator").at("propertyName") = "b";
+        EXPECT_EQ(read_schema(schema).schema.at("anyOf").at(1).at("required"), json::array{"b"}) << list;
+    }
+}
+
 TEST(JsonSchema, ReferencesOfEveryKind) {
     for (const char* const reference : {"#/$defs/x", "#name", "#/%24defs/x", "https://own.example/s#/$defs/x"}) {
         json::value schema = of_text(R"({"$id": "https://own.example/s", "$defs": {"x": {"$anchor": "name", "type":
