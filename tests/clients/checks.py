@@ -5,7 +5,8 @@ import os
 import sys
 import traceback
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
+for folder in ("server", "structure"):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", folder))
 import running_server
 from running_server import RunningServer
 
@@ -41,6 +42,9 @@ class Servers:
         flags = {"bundled": ("--temp", "0"),
                  "calls": ("-m", os.path.join(os.environ["TSR_MODELS"], "calls.gguf"), "--chat-template", "deepseek-v3.1", "--temp", "0"),
                  "edit": ("-m", os.path.join(os.environ["TSR_MODELS"], "edit.gguf"), "--chat-template", "deepseek-v3.1", "--temp", "0")}
+        if kind == "schemas":
+            import types_through  # it needs jsonschema, which only the clients that send types have
+            flags[kind] = types_through.SERVER
         if kind not in flags:
             raise AttributeError(kind)
         if kind not in self.running:

@@ -1,8 +1,11 @@
+import typing
+
 import instructor
 import openai
 from pydantic import BaseModel
 
 from checks import ANSWER, QUESTION, equal, feature, main
+import types_through
 
 
 class Verdict(BaseModel, extra="forbid"):
@@ -40,6 +43,20 @@ def tools(servers):
 def structured(servers):
     client = instructor.from_openai(plain(servers.bundled), mode=instructor.Mode.JSON_SCHEMA)
     equal(type(ask(client, response_model=Verdict).right), bool)
+
+
+@feature("types")
+def types(servers):
+    def send(mode):
+        def by(url, kind, model):
+            client = instructor.from_openai(plain(url), mode=mode)
+            messages = [{"role": "user", "content": types_through.QUESTION}]
+            wanted = typing.Iterable[model] if mode == instructor.Mode.PARALLEL_TOOLS else model
+            client.chat.completions.create(model="any", messages=messages, response_model=wanted, max_retries=0, max_tokens=types_through.TOKENS)
+        return by
+
+    modes = ("JSON_SCHEMA", "TOOLS", "TOOLS_STRICT", "PARALLEL_TOOLS", "RESPONSES_TOOLS")
+    types_through.send_types(servers.schemas, {mode: send(instructor.Mode[mode]) for mode in modes})
 
 
 main("instructor")

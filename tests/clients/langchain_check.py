@@ -4,6 +4,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
 from checks import ANSWER, QUESTION, SUNNY, WEATHER, equal, feature, main
+import types_through
 
 
 class Verdict(BaseModel, extra="forbid"):
@@ -51,6 +52,32 @@ def structured(servers):
         equal(type(model.with_structured_output(Verdict, method="json_schema").invoke(QUESTION).right), bool)
     for model in models(servers.calls):
         equal(type(model.with_structured_output(Verdict, method="function_calling").invoke(QUESTION).right), bool)
+
+
+@feature("types")
+def types(servers):
+    def chat(url, responses):
+        return ChatOpenAI(model="any", base_url=url + "/v1", api_key="none", max_retries=0, use_responses_api=responses, max_tokens=types_through.TOKENS)
+
+    def structured(responses, **fields):
+        return lambda url, kind, model: chat(url, responses).with_structured_output(model, include_raw=True, **fields).invoke(types_through.QUESTION)
+
+    def tools(responses, **fields):
+        def by(url, kind, model):
+            def put(value):
+                """Puts a value"""
+            put.__annotations__ = {"value": kind}
+            chat(url, responses).bind_tools([tool(put)], **fields).invoke(types_through.QUESTION)
+        return by
+
+    ways = {}
+    for api, responses in (("chat", False), ("responses", True)):
+        for strict in (None, True):
+            ways[f"{api}: json_schema, strict={strict}"] = structured(responses, method="json_schema", strict=strict)
+            ways[f"{api}: function_calling, strict={strict}"] = structured(responses, method="function_calling", strict=strict)
+            for choice in ("auto", "required"):
+                ways[f"{api}: tools, {choice}, strict={strict}"] = tools(responses, tool_choice=choice, strict=strict)
+    types_through.send_types(servers.schemas, ways)
 
 
 main("langchain-openai")

@@ -1,11 +1,12 @@
 import asyncio
 
 import openai
-from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
+from agents import Agent, AgentOutputSchema, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
 from openai.types.responses import ResponseTextDeltaEvent
 from pydantic import BaseModel
 
 from checks import ANSWER, QUESTION, SUNNY, WEATHER, equal, feature, main
+import types_through
 
 set_tracing_disabled(True)
 
@@ -53,6 +54,37 @@ def tools(servers):
 def structured(servers):
     for agent in agents(servers.bundled, output_type=Verdict):
         equal(type(asyncio.run(Runner.run(agent, QUESTION)).final_output.right), bool)
+
+
+@feature("types")
+def types(servers):
+    async def ask(api, url, choice, fields):
+        async with openai.AsyncOpenAI(base_url=url + "/v1", api_key="none", max_retries=0) as client:
+            settings = ModelSettings(max_tokens=types_through.TOKENS, tool_choice=choice)
+            agent = Agent(name="Agent", model=api(model="any", openai_client=client), model_settings=settings, **fields)
+            await Runner.run(agent, types_through.QUESTION, max_turns=1)
+
+    def run(api, url, choice=None, **fields):
+        asyncio.run(ask(api, url, choice, fields))
+
+    def structured(api, strict):
+        return lambda url, kind, model: run(api, url, output_type=AgentOutputSchema(model, strict_json_schema=strict))
+
+    def tools(api, choice, strict):
+        def by(url, kind, model):
+            def put(value):
+                """Puts a value"""
+            put.__annotations__ = {"value": kind}
+            run(api, url, choice, tools=[function_tool(put, strict_mode=strict)])
+        return by
+
+    ways = {}
+    for name, api in (("chat", OpenAIChatCompletionsModel), ("responses", OpenAIResponsesModel)):
+        for strict in (False, True):
+            ways[f"{name}: output_type, strict={strict}"] = structured(api, strict)
+            for choice in ("auto", "required"):
+                ways[f"{name}: tools, {choice}, strict={strict}"] = tools(api, choice, strict)
+    types_through.send_types(servers.schemas, ways)
 
 
 main("openai-agents")

@@ -1,24 +1,19 @@
 """generators_test.py PROGRAM WALK MODEL: schemas as pydantic, zod, OpenAPI and schemars write them: accepted, and answers keep to them."""
 
-import collections
-import dataclasses
-import datetime
-import decimal
-import enum
-import ipaddress
+import functools
 import json
 import pathlib
 import subprocess
 import sys
-import typing
 import unittest
-import uuid
 
+import anthropic
 import jsonschema
+import ollama
 import openai
-import pydantic
+import pydantic_types
 import running_server
-import typing_extensions
+import types_through
 from running_server import RunningServer
 
 WALK, MODEL = sys.argv[2:4]
@@ -27,64 +22,15 @@ GENERATORS = pathlib.Path(__file__).resolve().parent / "generators"
 FORMATS = jsonschema.Draft202012Validator.FORMAT_CHECKER
 
 
-class Color(enum.Enum):
-    red = "red"
-    green = "green"
-
-
-class Cat(pydantic.BaseModel):
-    kind: typing.Literal["cat"]
-    n: typing.Annotated[int, pydantic.Field(ge=0, le=9)]
-
-
-class Dog(pydantic.BaseModel):
-    kind: typing.Literal["dog"] = "dog"
-    b: bool
-
-
-class Tree(pydantic.BaseModel):
-    v: bool
-    kids: typing.Annotated[list["Tree"], pydantic.Field(max_length=1)] = []
-
-
-class Typed(typing_extensions.TypedDict):
-    a: int
-
-
-@dataclasses.dataclass
-class Data:
-    x: int
-
-
-class Named(typing.NamedTuple):
-    a: int
-    b: bool
-
-
-Short = typing.Annotated[str, pydantic.StringConstraints(max_length=4)]
-# With the keyword that cannot be enforced.
-TYPES = {
-    "Decimal": decimal.Decimal, "datetime": datetime.datetime, "date": datetime.date, "time": datetime.time, "timedelta": datetime.timedelta, "UUID": uuid.UUID, "Path": pathlib.Path,
-    "bytes": bytes, "SecretStr": pydantic.SecretStr, "AnyUrl": pydantic.AnyUrl, "IPv4": ipaddress.IPv4Address, "IPv6": ipaddress.IPv6Address, "set": (set[int], "uniqueItems"),
-    "frozenset": (frozenset[Short], "uniqueItems"), "tuple": tuple[int, Short], "tuple of any length": tuple[bool, ...], "dict": dict[str, bool], "dict of int": dict[int, bool],
-    "dict of names": (dict[typing.Literal["a", "b"], bool], "propertyNames"), "Enum": Color, "Literal": typing.Literal["a", 1, None], "Optional": typing.Optional[Short], "int or str": int | Short,
-    "union by tag": typing.Annotated[Cat | Dog, pydantic.Field(discriminator="kind")], "union": Cat | Dog, "recursive": Tree, "TypedDict": Typed, "dataclass": Data, "NamedTuple": Named,
-    "list of models": typing.Annotated[list[Cat], pydantic.Field(max_length=2)], "deque": collections.deque[bool], "positive": pydantic.PositiveInt, "bounded float": typing.Annotated[float, pydantic.Field(gt=0, lt=1)],
-    "multiple": typing.Annotated[int, pydantic.Field(multiple_of=5)], "pattern": typing.Annotated[str, pydantic.StringConstraints(pattern=r"^[a-z]{2,4}$")], "Json": pydantic.Json, "Any": typing.Any,
-    "int": int, "Base64": pydantic.Base64Bytes, "float": float,
-}
-
-
 def schemas():
-    for name, given in TYPES.items():
-        kind, word = given if isinstance(given, tuple) else (given, None)
-        yield name, pydantic.create_model("M", value=(kind, ...)).model_json_schema(), word
+    for name, kind, word in pydantic_types.cases():
+        yield name, pydantic_types.model(kind).model_json_schema(), word
 
 
 class Pydantic(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = RunningServer("--chat-template", "qwen2.5")
+        cls.server = RunningServer(*types_through.SERVER)
         cls.server.__enter__()
         cls.addClassCleanup(cls.server.__exit__)
         if cls.server.request("POST", "/v1/completions", {"prompt": "a", "regex": "a"})[0] == 501:
@@ -105,6 +51,8 @@ class Pydantic(unittest.TestCase):
         if finish != "length":
             without = json.loads(json.dumps(schema).replace(f'"{word}"', '"$comment"')) if word else schema
             jsonschema.Draft202012Validator(without, format_checker=FORMATS).validate(json.loads(text))
+            if not word and name not in pydantic_types.LOOSE:
+                pydantic_types.model(pydantic_types.TYPES[name]).model_validate_json(text)
             return 1
         return 0
 
@@ -119,7 +67,7 @@ class Pydantic(unittest.TestCase):
                 choice, left_out = self.ask(response_format=form, max_tokens=60, extra_body=allowed)
                 self.assertEqual(bool(word), word is not None and word in (left_out or ""), left_out)
                 whole += self.check(name, schema, word, choice.message.content, choice.finish_reason)
-        self.assertGreater(whole, len(TYPES) // 2)
+        self.assertGreater(whole, len(pydantic_types.TYPES) // 2)
 
     def test_tools(self):
         whole = 0
@@ -136,7 +84,34 @@ class Pydantic(unittest.TestCase):
                     self.refused(word, tools=tool(strict=True))
                 _, left_out = self.ask(tools=tool(strict=True), max_tokens=2, extra_body={"unenforced": "allow"})
                 self.assertEqual(bool(word), word is not None and word in (left_out or ""), left_out)
-        self.assertGreater(whole, len(TYPES) // 3)
+        self.assertGreater(whole, len(pydantic_types.TYPES) // 3)
+
+    def test_as_clients_write_them(self):
+        tokens, messages = 60, [{"role": "user", "content": types_through.QUESTION}]
+
+        @functools.cache
+        def client(kind, url):
+            made = kind(base_url=url, api_key="none", max_retries=0)
+            self.addCleanup(made.close)
+            return made
+
+        def openai_at(url):
+            return client(openai.OpenAI, url + "/v1")
+
+        ways = {
+            "openai: chat.completions.parse": lambda url, kind, model: openai_at(url).chat.completions.parse(
+                model="any", messages=messages, response_format=model, max_completion_tokens=tokens),
+            "openai: responses.parse": lambda url, kind, model: openai_at(url).responses.parse(
+                model="any", input=types_through.QUESTION, text_format=model, max_output_tokens=tokens),
+            "openai: pydantic_function_tool": lambda url, kind, model: openai_at(url).chat.completions.create(
+                model="any", messages=messages, tools=[openai.pydantic_function_tool(model)], tool_choice="required", max_completion_tokens=tokens + 40),
+            "anthropic: messages.parse": lambda url, kind, model: client(anthropic.Anthropic, url).messages.parse(
+                model="any", messages=messages, output_format=model, max_tokens=tokens),
+            "ollama: format": lambda url, kind, model: ollama.Client(url).chat(
+                model="any", messages=messages, format=model.model_json_schema(), options={"num_predict": tokens}),
+        }
+        counts = types_through.send_types(f"http://127.0.0.1:{self.server.port}", ways)
+        self.assertGreater(counts["valid"], len(ways) * len(pydantic_types.TYPES) // 2)
 
 
 class Files(unittest.TestCase):
