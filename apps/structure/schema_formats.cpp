@@ -17,6 +17,8 @@ namespace {
 // Some addresses of RFC 5321, and some host names of RFC 1123.
 #define TSR_EMAIL "[a-z0-9_+-]{1,30}(?:\\.[a-z0-9_+-]{1,30})?@[a-z0-9]{1,30}(?:-[a-z0-9]{1,10})?(?:\\.[a-z]{2,10}){1,3}"
 #define TSR_HOST "[a-z0-9]{1,30}(?:-[a-z0-9]{1,10})?(?:\\.[a-z][a-z0-9]{1,20}){0,4}"
+// Of a version of RFC 9562.
+#define TSR_UUID(version) "^[0-9a-f]{8}-[0-9a-f]{4}-" version "[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
 
 constexpr TextFormat kTextFormats[] = {
     {"date", "^(?:" TSR_DATE ")$"},
@@ -39,6 +41,17 @@ constexpr TextFormat kTextFormats[] = {
     {"uri-reference", "", "uri"},
     {"iri-reference", "", "uri"},
     {"json-pointer", "^(?:/(?:[^~/]|~[01])*)*$"},
+    // Names of pydantic's. An IPv4 address is an address of any kind.
+    {"uuid1", TSR_UUID("1")},
+    {"uuid3", TSR_UUID("3")},
+    {"uuid4", TSR_UUID("4")},
+    {"uuid5", TSR_UUID("5")},
+    {"uuid6", TSR_UUID("6")},
+    {"uuid7", TSR_UUID("7")},
+    {"uuid8", TSR_UUID("8")},
+    {"ipvanyaddress", "", "ipv4"},
+    {"base64", "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"},
+    {"base64url", "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?$"},
 };
 
 constexpr std::pair<std::string_view, std::string_view> kExpressions[] = {

@@ -95,6 +95,14 @@ TEST(JsonSchema, AnnotationsSayNothing) {
         EXPECT_EQ(read_schema({{"type", "string"}, {"format", format}}).schema, of_text(R"({"type": "string"})"));
 }
 
+TEST(JsonSchema, FormatsOfPydanticAreEnforced) {
+    const json::value made = read_of(R"({"type": "string", "format": "uuid4", "maxLength": 36})");
+    EXPECT_THAT(std::string(made.at("pattern").as_string()), testing::HasSubstr("-4[0-9a-f]{3}-"));
+    EXPECT_EQ(made.at("maxLength"), 36);
+    EXPECT_THAT(std::string(read_of(R"({"format": "base64url"})").at("pattern").as_string()), testing::HasSubstr("_-"));
+    EXPECT_EQ(read_of(R"({"format": "ipvanyaddress"})").at("format"), "ipv4");
+}
+
 TEST(JsonSchema, FormatsOfNumbersAreRanges) {
     EXPECT_EQ(read_of(R"({"type": "integer", "format": "int32", "minimum": 5})"),
               of_text(R"({"type": "integer", "minimum": 5, "maximum": 2147483647})"));

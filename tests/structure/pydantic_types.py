@@ -64,7 +64,7 @@ TYPES = {
     "int": int, "Base64": pydantic.Base64Bytes, "float": float,
 }
 # Their schemas accept strings that the types refuse: any string, or one that is too large; keys that are no numbers.
-LOOSE = ("Decimal", "timedelta", "AnyUrl", "dict of int", "Json", "Base64")
+LOOSE = ("Decimal", "timedelta", "AnyUrl", "dict of int", "Json")
 
 
 def cases():
