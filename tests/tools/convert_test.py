@@ -155,6 +155,18 @@ class Convert(unittest.TestCase):
         (self.path / "tokenizer.json").unlink()
         self.refused("tokenizer.json is missing, and so is tokenizer.model", more=["--pre", "kimi-k2"])
 
+    def test_what_is_no_checkpoint_is_refused(self):
+        folder, file = self.path, self.path / "other.bin"
+        self.refused(f"{folder}: expected the folder of a published checkpoint", "found no config.json")
+        file.write_bytes(b"GGUF")
+        self.path = file
+        done = self.convert()
+        self.path = folder
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(f"{file}: expected the folder of a published checkpoint", done.stderr)
+        self.assertIn("found a file", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
     def test_damaged_files_are_refused(self):
         write_checkpoint(self.path, tensors())
         whole = (self.path / "model.safetensors").read_bytes()

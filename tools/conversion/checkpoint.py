@@ -62,6 +62,9 @@ class Checkpoint:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.places, self.left_out = {}, []
+        if not (self.folder / "config.json").is_file():
+            found = "a file" if self.folder.is_file() else "no config.json"
+            raise Unsupported(f"{folder}: expected the folder of a published checkpoint, with config.json and *.safetensors (found {found})")
         self.config = read_config(self.folder / "config.json")
         layout = layout_of(self.config.architectures)
         self.renames = [(re.compile(theirs), ours) for theirs, ours in layout.names]
