@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -53,6 +54,38 @@ TEST_F(ModelFiles, ABrokenWeightIsNamed) {
     EXPECT_EQ(scored.code, 1);
     EXPECT_THAT(scored.err, HasSubstr("the logit of token 5 is nan"));
     EXPECT_THAT(scored.out, Not(HasSubstr("Final estimate")));
+}
+
+// IQ2_BN_R4 of ik_llama.cpp is known by name and not read.
+TEST_F(ModelFiles, ATypeThatIsNotReadIsNamedByEachCommand) {
+    const std::string file = write(model_), name = "blk.0.ffn_down.weight";
+    std::string bytes(std::filesystem::file_size(file), '\0');
+    std::ifstream(file, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    // After a tensor's name: number of dimensions, dimensions, type.
+    const size_t after_name = bytes.find(name);
+    ASSERT_NE(after_name, std::string::npos);
+    const size_t type = after_name + name.size() + 4 + 8 * model_.tensor(name).dims.size();
+    const uint32_t iq2_bn_r4 = 335;
+    std::memcpy(&bytes[type], &iq2_bn_r4, sizeof iq2_bn_r4);
+    std::ofstream(file, std::ios::binary) << bytes;
+    const std::vector<std::vector<std::string>> lines = {{"run", "-m", file, "-p", "x"},
+                                                         {"chat", "-m", file},
+                                                         {"plan", file},
+                                                         {"inspect", file},
+                                                         {"bench", "-m", file},
+                                                         {"sweep", "-m", file},
+                                                         {"tokenize", "-m", file, "x"},
+                                                         {"serve", "-m", file},
+                                                         {"perplexity", "-m", file, "-f", text()},
+                                                         {"repack", "-m", file, "-o", "-"}};
+    for (const std::vector<std::string>& line : lines) {
+        const Outcome outcome = tessera(line);
+        EXPECT_EQ(outcome.code, 1) << line[0];
+        EXPECT_THAT(outcome.err, AllOf(HasSubstr(file), HasSubstr(name), HasSubstr("335 (IQ2_BN_R4)"),
+                                       HasSubstr("take a file of another quantisation")))
+            << line[0];
+        EXPECT_EQ(outcome.out, "") << line[0];
+    }
 }
 
 TEST_F(ModelFiles, AWholeModelPassesTheCheck) {
