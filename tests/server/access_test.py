@@ -314,7 +314,7 @@ class Access(unittest.TestCase):
             path = os.path.join(folder, "access")
             numbers = []
             with RunningServer("--access-log", path) as server:
-                for method, target, body in (("GET", "/health", None), ("POST", CHAT, chat(max_tokens=1, stream=True)), ("GET", "/proc/nowhere", None)):
+                for method, target, body in (("GET", "/health", None), ("POST", CHAT, chat(max_tokens=1, stream=True)), ("GET", "/nowhere", None)):
                     server.request(method, target, body, {"Origin": f"http://127.0.0.1:{server.port}"})
                     numbers.append(int(server.headers["X-Request-Id"]))
             with open(path) as file:
