@@ -9,6 +9,7 @@ import json
 import sys
 from pathlib import Path
 
+from family_templates import FAMILIES
 from jinja_reference import Renderer
 
 # Templates of our own, each with a demand that published ones have.
@@ -48,6 +49,8 @@ OWN = {
 {% endfor %}<|im_start|>assistant
 """}
 
+OWN |= {name: program for name, (program, _) in FAMILIES.items()}
+
 TOOLS = [{"type": "function", "function": {"name": "weather", "description": "The weather", "parameters": {
     "type": "object", "properties": {"city": {"type": "string", "description": "Name"}, "days": {"type": "integer", "description": "How many"}}, "required": ["city"]}}},
     {"type": "function", "function": {"name": "clock", "description": "The time", "parameters": {"type": "object", "properties": {}}}}]
@@ -67,6 +70,8 @@ ANSWERS = {
     "two calls": {"content": "", "tool_calls": [call("weather", '{"city": "Bern"}', 0), call("clock", "{}", 1)]},
     "all": {"content": "I look.", "reasoning_content": "First the weather.", "tool_calls": [call("weather", '{"city": "Bern"}', 0)]},
 }
+# What is read of FAMILIES exactly as it was written.
+NESTED = {"content": "", "tool_calls": [call("weather", '{"city": "x < y", "days": 3, "list": ["a", "b c"], "object": {"k": [1.5, true]}, "text": "a\\nb"}', 0), call("clock", "{}", 1)]}
 # What models write instead: not JSON, not closed, a text, a list, nothing.
 ARGUMENTS = ['{"city": "Z\u00fcrich', '{"city": Bern}', "Bern", '["Bern"]', '"Bern"', "null", ""]
 
@@ -93,6 +98,22 @@ class Template:
             begin = self.write([QUESTION], prompt=False).get("text", "")
         return whole[len(begin):] if whole.startswith(begin) else None
 
+    def check_family(self, end):
+        """The syntax is found, and answers are read as what they were written from."""
+        found = self.write([QUESTION]).get("syntax_name")
+        if found != self.name:
+            self.failures.append((self.name, "the syntax of calls", found, ""))
+        for what, answer in {**ANSWERS, "nested": NESTED}.items():
+            text = self.text_of(answer).removesuffix(end)
+            # Calls of a format that has one a message are written as several of them.
+            calls = answer.get("tool_calls", [])[:1 if end and end in text else None]
+            read = self.write([QUESTION], parse=text.split(end)[0] if end else text).get("read") or {"calls": []}
+            got = [(one["name"], json.loads(one["arguments"])) for one in read["calls"]]
+            if got != [(one["function"]["name"], json.loads(one["function"]["arguments"])) for one in calls] or read.get("content") != answer["content"]:
+                self.failures.append((self.name, what, "is read as another answer", text, read))
+            if "reasoning_content" in answer and answer["reasoning_content"] in text and read.get("reasoning") != answer["reasoning_content"]:
+                self.failures.append((self.name, what, "has other reasoning", text, read))
+
     def send_back(self, what, text):
         """Reads the text as an answer, and writes the next turn."""
         read = self.write([QUESTION], parse=text).get("read")
@@ -118,6 +139,8 @@ class Template:
             if self.name not in WITHOUT_TOOLS:
                 self.failures.append((self.name, "tools and calls", asked.get("error"), called.get("error")))
             return "no tools or no calls"
+        if self.name in FAMILIES:
+            self.check_family(FAMILIES[self.name][1])
         for what, answer in ANSWERS.items():
             text = self.text_of(answer)
             if text is None:
