@@ -11,6 +11,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -149,9 +150,14 @@ class TagArguments {
     CallArguments any() {
         const std::string text = rules_.bare_text({ValueKind::kText, {}, {}, ""}, {}, tags_.value_end);
         std::string values = fmt::format("{} {}", optional_breaks(tags_.text_begin, tokenizer_), text);
+        if (tags_.named_end) {
+            // A grammar cannot repeat a name: the reader takes any for the end of the innermost tag.
+            const std::array<std::string, 2> names = {"/[^<>\"{}\\n\\r\\t \\/]{1,100}/", "~/invoke/"};
+            values += " " + rules_.bare_text({ValueKind::kText, {}, {}, ""}, names, ">");
+        }
         if (has_marks())
             values +=
-                fmt::format(" | {} {} {}", optional_breaks(tags_.json_begin, tokenizer_), rules_.any_value(), end());
+                fmt::format(" | {} {} {}", optional_breaks(tags_.json_begin, tokenizer_), rules_.any_value(), end(""));
         return {
             fmt::format("({} /[^<>\"{{}}\\n\\r\\t ]{{1,100}}/ ({}) {})*", optional_breaks(tags_.key_begin, tokenizer_),
                         values, optional_breaks(tags_.after_value, tokenizer_)),
@@ -174,12 +180,12 @@ class TagArguments {
         const bool any_text = std::ranges::any_of(kinds, is_text), all_text = std::ranges::all_of(kinds, is_text);
         std::string texts, others;
         for (const SchemaKind& kind : kinds)
-            if (is_text(kind)) add(texts, text(kind, known || has_marks(), kinds));
+            if (is_text(kind)) add(texts, text(kind, known || has_marks(), kinds, one.name));
         if (!any_text) {
-            add(others, fmt::format("({}) {}", rules_.value(one.schema, one.place), end()));
+            add(others, fmt::format("({}) {}", rules_.value(one.schema, one.place), end(one.name)));
         } else if (!all_text) {
             for (const SchemaKind& kind : kinds)
-                if (!is_text(kind)) add(others, other(kind));
+                if (!is_text(kind)) add(others, other(kind, one.name));
         }
         const std::string key = std::string(tags_.key_begin) + one.name;
         std::string made;
@@ -196,14 +202,17 @@ class TagArguments {
     static void add(std::string& all, const std::string& one) {
         if (!one.empty()) all += (all.empty() ? "" : " | ") + one;
     }
-    std::string end() const { return lark_markers(tags_.value_end, tokenizer_); }
+    std::string end_of(const std::string& name) const {
+        return std::string(tags_.value_end) + (tags_.named_end ? name + ">" : "");
+    }
+    std::string end(const std::string& name) const { return lark_markers(end_of(name), tokenizer_); }
     std::string begun(const std::string& key, std::string_view mark, const std::string& values) const {
         return fmt::format("{} ({}) {}", optional_breaks(key + std::string(mark), tokenizer_), values,
                            optional_breaks(tags_.after_value, tokenizer_));
     }
 
-    // `known`: the reader knows that it is one.
-    std::string text(const SchemaKind& kind, bool known, std::span<const SchemaKind> all) {
+    // `known`: the reader knows that it is one. `name`: of the parameter.
+    std::string text(const SchemaKind& kind, bool known, std::span<const SchemaKind> all, const std::string& name) {
         if (kind.kind == ValueKind::kConstant) {
             const std::string_view value = kind.constant.get_string();
             const bool kept = known || text::bare_value_as_json(value) == text::json_string(value);
@@ -212,7 +221,7 @@ class TagArguments {
                                fmt::format("'{}' would be read as another value in the model's format of calls; "
                                            "\"type\": \"string\" says that it is a text",
                                            value));
-            return rules_.bare_constant(value, tags_.value_end, kind.place);
+            return rules_.bare_constant(value, end_of(name), kind.place);
         }
         std::vector<std::string> conditions;
         if (tags_.drops_breaks) conditions = {"~/\\n(?s:.*)/", "~/(?s:.*)\\n/"};
@@ -225,15 +234,14 @@ class TagArguments {
                                              : fmt::format("~/{}[-+0-9.\\[{{](?s:.*)/", kBlank));
             if (!words_alone) conditions.push_back("~/[ \\t\\r\\n](?s:.*)/");
         }
-        return rules_.bare_text(kind, conditions, tags_.value_end);
+        return rules_.bare_text(kind, conditions, end_of(name));
     }
 
     // Beside texts.
-    std::string other(const SchemaKind& kind) {
-        if (!is_word(kind) || has_marks()) return fmt::format("{} {}", rules_.value(kind), end());
+    std::string other(const SchemaKind& kind, const std::string& name) {
+        if (!is_word(kind) || has_marks()) return fmt::format("{} {}", rules_.value(kind), end(name));
         std::string made;
-        for (const std::string& word : words_of(kind))
-            add(made, rules_.bare_constant(word, tags_.value_end, kind.place));
+        for (const std::string& word : words_of(kind)) add(made, rules_.bare_constant(word, end_of(name), kind.place));
         return made;
     }
 

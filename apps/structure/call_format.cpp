@@ -9,6 +9,7 @@ namespace {
 using enum text::ToolSyntax;
 
 #define TSR_DSML "\uff5cDSML\uff5c"
+#define TSR_MINIMAX "]<]minimax[>["
 #define TSR_PARAMETER_END "</" TSR_DSML "parameter>"
 
 constexpr TagFormat kGlmTags = {
@@ -30,6 +31,13 @@ constexpr TagFormat kHunyuanOpenTags = {"<arg_key:opensource>",
                                         "</arg_value:opensource>",
                                         "\v",
                                         "</arg_value:opensource>"};
+constexpr TagFormat kNestedTags = {.key_begin = TSR_MINIMAX "<",
+                                   .text_begin = ">",
+                                   .json_begin = ">",
+                                   .value_end = TSR_MINIMAX "</",
+                                   .after_value = "",
+                                   .forbidden = TSR_MINIMAX,
+                                   .named_end = true};
 constexpr TagFormat kDsmlTags = {"<" TSR_DSML "parameter name=\"",
                                  "\" string=\"true\">",
                                  "\" string=\"false\">",
@@ -83,6 +91,8 @@ constexpr CallFormat kCallFormats[] = {
     {kGigaChat31, "<|function_call|>", "", "", "", "", "", "name", "arguments", true},
     {kRecipient, "", "", "\n", "", ">>>", ""},
     {kMiniMaxM1, "<tool_calls>\n", "", "", "\n", "", "</tool_calls>"},
+    {kMiniMaxM3, TSR_MINIMAX "<tool_call>\n", TSR_MINIMAX "<invoke name=\"", "\">", TSR_MINIMAX "</invoke>\n", "",
+     TSR_MINIMAX "</tool_call>", "", "", false, ArgumentsSyntax::kTags, &kNestedTags},
     {.syntax = kMuse,
      .section = "",
      .call = " to=",

@@ -22,6 +22,7 @@ struct TagFormat {
     std::string_view after_value;
     std::string_view forbidden;  // what the reader takes for the end of a value
     bool drops_breaks = false;   // the reader takes a line break at the beginning and the end of a text for none of it
+    bool named_end = false;      // the key and ">" follow value_end
 };
 
 struct CallFormat {

@@ -28,6 +28,8 @@ class NestedTagsBody final : public CallBody {
                 return function(text, over);
             case State::kName:
                 return name(text, over, sink);
+            case State::kUndecided:
+                return undecided(text, over, sink);
             case State::kValue:
                 return value(text, over, sink);
             case State::kText:
@@ -39,7 +41,7 @@ class NestedTagsBody final : public CallBody {
     }
 
   private:
-    enum class State : uint8_t { kFunction, kName, kValue, kText, kTag };
+    enum class State : uint8_t { kFunction, kName, kUndecided, kValue, kText, kTag };
     // What a tag holds, as far as it was read.
     enum class Kind : uint8_t { kOpen, kObject, kList };
     struct Level {
@@ -77,11 +79,23 @@ class NestedTagsBody final : public CallBody {
         name_ = std::string(without_space(name_));
         if (end == Match::kNo || name_.empty() || name_.find_first_of(" \r\t") != name_.npos || !may_call(name_))
             return {Result::kLeave};
+        // Without the mark of calls it may stand in a sentence.
+        if (names_) return go(State::kUndecided, 2);
+        return certain_call(2, sink);
+    }
+    Progress certain_call(size_t bytes, CallSink& sink) {
         sink.begin_call(name_);
         any_ = true;
         levels_.assign(1, {"", Kind::kOpen});
         raw_.clear();
-        return go(State::kValue, 2, Result::kCertain);
+        return go(State::kValue, bytes, Result::kCertain);
+    }
+    // A call if a tag follows.
+    Progress undecided(std::string_view text, bool over, CallSink& sink) {
+        if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
+        const Match tag = match(text, std::string(mark_) + '<', over);
+        if (tag == Match::kYes) return certain_call(0, sink);
+        return {tag == Match::kMaybe ? Result::kWait : Result::kLeave};
     }
 
     // What stands before the next tag: white space between tags, or a value.
@@ -162,11 +176,15 @@ class NestedTagsBody final : public CallBody {
         levels_.push_back({std::string(key), Kind::kOpen});
         return true;
     }
-    // Closes what was not closed before it; a tag that nothing opened is dropped.
+    // Closes what was not closed before it. Another name than that of the innermost tag, which holds no tags, closes
+    // that one; any other tag that nothing opened is dropped.
     void close_tag(std::string_view key, CallSink& sink) {
         const auto at =
             std::find_if(levels_.rbegin(), levels_.rend() - 1, [&](const Level& level) { return level.key == key; });
-        if (at == levels_.rend() - 1) return;
+        if (at == levels_.rend() - 1) {
+            if (levels_.size() > 1 && levels_.back().kind == Kind::kOpen) close_level(sink);
+            return;
+        }
         const auto depth = static_cast<size_t>(levels_.rend() - at);
         while (levels_.size() >= depth) close_level(sink);
     }

@@ -89,7 +89,7 @@ class Calls(unittest.TestCase):
                 self.fail((why, arguments, error.message, read["text"]))
 
     def test_every_format_holds_every_schema(self):
-        self.assertGreaterEqual(len(self.syntaxes), 24)
+        self.assertGreaterEqual(len(self.syntaxes), 35)
         for syntax in self.syntaxes:
             for special in (False, True):
                 done = 0
