@@ -43,6 +43,25 @@ class JsonEnd {
     bool quoted_ = false, escaped_ = false, closed_ = false;
 };
 
+// Finds the end of arguments of which a model may forget brackets, a quote around an object among them.
+class ArgumentsEnd {
+  public:
+    enum class Status : uint8_t { kOpen, kMaybeMark, kMark, kClosed };
+    struct Progress {
+        Status status;
+        size_t bytes = 0;  // of the arguments
+    };
+
+    void begin() { *this = ArgumentsEnd(); }
+    // Reads to the end, or to `mark` outside of strings; kMaybeMark: what follows may be the mark. `mark`: empty: none.
+    Progress read(std::string_view text, std::string_view mark, bool over);
+
+  private:
+    JsonEnd value_;
+    JsonQuotes text_;  // of arguments that are a string
+    bool begun_ = false, is_text_ = false;
+};
+
 // One object, {"name": ..., "arguments": ...}.
 class JsonObjectBody final : public CallBody {
   public:
@@ -107,7 +126,7 @@ std::unique_ptr<CallBody> make_functionary_body(std::string_view end);
 // ID<|tool_call:name|>NAME<|tool_call:args|>JSON
 std::unique_ptr<CallBody> make_solar_body(std::string_view end);
 // [{NAME: OBJECT}, ...]
-std::unique_ptr<CallBody> make_keyed_body();
+std::unique_ptr<CallBody> make_keyed_body(std::string_view end);
 // NAME[ARGS]JSON, NAME[CALL_ID]ID[ARGS]JSON, or a list of JSON
 std::unique_ptr<CallBody> make_mistral_body();
 
@@ -116,7 +135,8 @@ std::unique_ptr<CallBody> make_mistral_body();
 //   NAME <arg_key>KEY</arg_key><arg_value>VALUE</arg_value>...
 std::unique_ptr<CallBody> make_glm_body(std::string_view end, std::shared_ptr<const TextParameters> texts);
 //   NAME<tool_sep:opensource><arg_key:opensource>KEY</arg_key:opensource>..., the marks as `open` has them
-std::unique_ptr<CallBody> make_hunyuan_body(bool open, std::string_view end,
+// `section_end` ends it, too.
+std::unique_ptr<CallBody> make_hunyuan_body(bool open, std::string_view end, std::string_view section_end,
                                             std::shared_ptr<const TextParameters> texts);
 //   <function=NAME><parameter=KEY>VALUE</parameter>...</function>
 std::unique_ptr<CallBody> make_function_tags_body(std::string_view end, std::shared_ptr<const TextParameters> texts);

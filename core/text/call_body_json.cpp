@@ -20,6 +20,34 @@ size_t JsonEnd::read(std::string_view text) {
     return text.size();
 }
 
+ArgumentsEnd::Progress ArgumentsEnd::read(std::string_view text, std::string_view mark, bool over) {
+    if (!begun_ && !text.empty()) {
+        begun_ = true;
+        is_text_ = text.front() == '"';
+        if (is_text_) {
+            text_.open();
+            const Progress rest = read(text.substr(1), mark, over);
+            return {rest.status, rest.bytes + 1};
+        }
+    }
+    if (is_text_) {
+        const size_t bytes = text_.skip(text);
+        return {text_.quoted() ? Status::kOpen : Status::kClosed, bytes};
+    }
+    size_t at = 0;
+    while (at < text.size()) {
+        const size_t stop = mark.empty() ? text.npos : text.find(mark.front(), at);
+        at += value_.read(text.substr(at, stop == text.npos ? stop : stop - at));
+        if (value_.closed()) return {Status::kClosed, at};
+        if (at >= text.size()) break;
+        const Match found = value_.in_string() ? Match::kNo : match(text.substr(at), mark, over);
+        if (found != Match::kNo) return {found == Match::kYes ? Status::kMark : Status::kMaybeMark, at};
+        value_.read(text.substr(at, 1));
+        ++at;
+    }
+    return {Status::kOpen, text.size()};
+}
+
 void JsonObjectBody::begin() {
     // Of a call without its mark nothing but a call may be read.
     call_ = JsonCall(strict_ || names_, names_);

@@ -30,8 +30,6 @@ class NamedBody final : public CallBody {
         state_ = State::kName;
         name_.clear();
         value_.begin();
-        text_.begin();
-        is_text_ = false;
     }
     void restrict_to(const ToolNames* names) override {
         names_ = names;
@@ -50,12 +48,14 @@ class NamedBody final : public CallBody {
                 return before(text, over, sink);
             case State::kArguments:
                 return arguments(text, over, sink);
+            case State::kAfterArguments:
+                return after_arguments(text, over);
         }
         return {Result::kLeave};
     }
 
   private:
-    enum class State : uint8_t { kName, kId, kBefore, kArguments, kList };
+    enum class State : uint8_t { kName, kId, kBefore, kArguments, kAfterArguments, kList };
 
     Progress name(std::string_view text, bool over) {
         if (name_.empty())
@@ -112,11 +112,10 @@ class NamedBody final : public CallBody {
         if (name.empty() || name.find_first_of(" \n\r\t") != name.npos) return {Result::kLeave};
         const Match end = end_.empty() ? Match::kNo : match(text, end_, over);
         const Match nothing = match(text, "null", over);
-        is_text_ = match(text, "\"{", over) == Match::kYes;
-        if (end == Match::kMaybe || nothing == Match::kMaybe ||
-            (!is_text_ && match(text, "\"{", over) == Match::kMaybe))
-            return {Result::kWait};
-        const bool begins = text.front() == '{' || text.front() == '[' || is_text_ || nothing == Match::kYes;
+        const Match object = match(text, "\"{", over);
+        if (end == Match::kMaybe || nothing == Match::kMaybe || object == Match::kMaybe) return {Result::kWait};
+        const bool begins =
+            text.front() == '{' || text.front() == '[' || object == Match::kYes || nothing == Match::kYes;
         if ((end == Match::kNo && !begins) || !may_call(name)) return {Result::kLeave};
         sink.begin_call(name);
         if (end == Match::kYes) {
@@ -128,43 +127,35 @@ class NamedBody final : public CallBody {
             return {Result::kEnd, 4};
         }
         state_ = State::kArguments;
-        if (!is_text_) return {Result::kCertain};
-        sink.arguments("\"");
-        text_.open();
-        return {Result::kCertain, 1};
+        return {Result::kCertain};
     }
 
     Progress arguments(std::string_view text, bool over, CallSink& sink) {
-        if (is_text_) {
-            const size_t bytes = text_.skip(text);
-            sink.arguments(text.substr(0, bytes));
-            if (!text_.quoted()) return {Result::kEnd, bytes};
-            return {over ? Result::kEnd : bytes == 0 ? Result::kWait : Result::kCertain, bytes};
+        const auto [status, bytes] = value_.read(text, end_, over);
+        sink.arguments(text.substr(0, bytes));
+        switch (status) {
+            case ArgumentsEnd::Status::kMark:
+                return {Result::kEnd, bytes};
+            case ArgumentsEnd::Status::kClosed:
+                if (end_.empty()) return {Result::kEnd, bytes};
+                state_ = State::kAfterArguments;
+                return {Result::kCertain, bytes};
+            case ArgumentsEnd::Status::kMaybeMark:
+                return {bytes > 0 ? Result::kCertain : Result::kWait, bytes};
+            case ArgumentsEnd::Status::kOpen:
+                break;
         }
-        // Brackets may not be closed: outside of strings the end mark ends them.
-        size_t at = 0;
-        while (at < text.size()) {
-            const size_t stop = end_.empty() ? text.npos : text.find(end_.front(), at);
-            const size_t bytes = value_.read(text.substr(at, stop == text.npos ? stop : stop - at));
-            at += bytes;
-            if (value_.closed()) {
-                sink.arguments(text.substr(0, at));
-                return {Result::kEnd, at};
-            }
-            if (at < stop || at >= text.size()) break;
-            if (!value_.in_string()) {
-                const Match end = match(text.substr(at), end_, over);
-                if (end != Match::kNo) {
-                    sink.arguments(text.substr(0, at));
-                    if (end == Match::kYes) return {Result::kEnd, at};
-                    return {at > 0 ? Result::kCertain : Result::kWait, at};
-                }
-            }
-            value_.read(text.substr(at, 1));
-            ++at;
-        }
-        sink.arguments(text);
-        return {over ? Result::kEnd : text.empty() ? Result::kWait : Result::kCertain, text.size()};
+        return {over ? Result::kEnd : bytes == 0 ? Result::kWait : Result::kCertain, bytes};
+    }
+
+    // Another object before the end mark is passed on, too.
+    Progress after_arguments(std::string_view text, bool over) {
+        constexpr size_t kMostSpaces = 64;
+        const size_t spaces = std::min(text.find_first_not_of(" \n\r\t,;"), text.size());
+        if (spaces == text.size() && spaces <= kMostSpaces && !over) return {Result::kWait};
+        if (spaces == text.size() || spaces > kMostSpaces || text[spaces] != '{') return {Result::kEnd};
+        value_.begin();
+        return go(State::kArguments, 0);
     }
 
     Progress go(State state, size_t bytes) {
@@ -177,14 +168,14 @@ class NamedBody final : public CallBody {
     JsonListBody list_;
     State state_ = State::kName;
     std::string name_;
-    JsonEnd value_;
-    JsonQuotes text_;       // of arguments that are a string
-    bool is_text_ = false;  // whether they are one
+    ArgumentsEnd value_;
 };
 
 // [{NAME: OBJECT}, ...], or one such object. Members but the first of an object are calls, too.
 class KeyedBody final : public CallBody {
   public:
+    explicit KeyedBody(std::string_view end) : end_(end) {}
+
     void begin() override {
         state_ = State::kOpen;
         any_ = in_list_ = false;
@@ -192,10 +183,12 @@ class KeyedBody final : public CallBody {
 
     Progress read(std::string_view text, bool over, CallSink& sink) override {
         if (state_ == State::kArguments) {
-            const size_t bytes = value_.read(text);
+            const auto [status, bytes] = value_.read(text, end_, over);
             sink.arguments(text.substr(0, bytes));
-            if (value_.closed()) return go(State::kAfterMember, bytes, Result::kCertain);
-            return {over ? Result::kEnd : bytes == 0 ? Result::kWait : Result::kCertain, bytes};
+            if (status == ArgumentsEnd::Status::kClosed) return go(State::kAfterMember, bytes, Result::kCertain);
+            if (status == ArgumentsEnd::Status::kMark) return {Result::kEnd, bytes};
+            if (status == ArgumentsEnd::Status::kOpen && over) return {Result::kEnd, bytes};
+            return {bytes == 0 ? Result::kWait : Result::kCertain, bytes};
         }
         if (state_ == State::kName) return name(text);
         if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
@@ -218,9 +211,10 @@ class KeyedBody final : public CallBody {
             case State::kColon:
                 return c == ':' ? go(State::kValue, 1) : Progress{Result::kLeave};
             case State::kValue: {
-                const Match nothing = match(text, "null", over);
-                if (nothing == Match::kMaybe) return {Result::kWait};
-                if ((c != '{' && nothing == Match::kNo) || !may_call(name_)) return {Result::kLeave};
+                const Match nothing = match(text, "null", over), object = match(text, "\"{", over);
+                if (nothing == Match::kMaybe || object == Match::kMaybe) return {Result::kWait};
+                if ((c != '{' && nothing == Match::kNo && object == Match::kNo) || !may_call(name_))
+                    return {Result::kLeave};
                 sink.begin_call(name_);
                 any_ = true;
                 if (nothing == Match::kYes) {
@@ -262,9 +256,10 @@ class KeyedBody final : public CallBody {
         return go(State::kColon, bytes);
     }
 
+    const std::string_view end_;
     State state_ = State::kOpen;
     JsonQuotes quotes_;  // of the name
-    JsonEnd value_;
+    ArgumentsEnd value_;
     std::string name_;
     bool any_ = false, in_list_ = false;
 };
@@ -280,8 +275,8 @@ std::unique_ptr<CallBody> make_functionary_body(std::string_view end) {
 std::unique_ptr<CallBody> make_solar_body(std::string_view end) {
     return std::make_unique<NamedBody>(Naming::kSolar, kSolarArguments, end);
 }
-std::unique_ptr<CallBody> make_keyed_body() {
-    return std::make_unique<KeyedBody>();
+std::unique_ptr<CallBody> make_keyed_body(std::string_view end) {
+    return std::make_unique<KeyedBody>(end);
 }
 std::unique_ptr<CallBody> make_mistral_body() {
     return std::make_unique<NamedBody>(Naming::kMistral, kMistralArguments, "");

@@ -22,6 +22,7 @@ struct Tags {
     std::string_view attributes_end;
     std::string_view whole, whole_end;  // not empty: all arguments as JSON stand between these
     std::string_view cdata, cdata_end;  // not empty: a text stands between these where it begins with the first
+    bool in_sentences = false;          // `function` begins calls, and may be mentioned
 };
 constexpr Tags kGlm = {
     .parameter = "<arg_key>", .key_end = "</arg_key>", .value = "<arg_value>", .value_end = "</arg_value>"};
@@ -70,7 +71,8 @@ constexpr Tags kParamTags = {.function = "<function name=\"",
                              .value_end = "</param>",
                              .function_end = "</function>",
                              .cdata = "<![CDATA[",
-                             .cdata_end = "]]></param>"};
+                             .cdata_end = "]]></param>",
+                             .in_sentences = true};
 constexpr Tags kKimiK3 = {.function = "<|open|>call tool=\"",
                           .name_end = "\"",
                           .parameter = "<|open|>argument key=\"",
@@ -113,8 +115,9 @@ bool may_be_value(std::string_view raw, size_t seen, size_t& spaces) {
 
 class TagsBody final : public CallBody {
   public:
-    TagsBody(const Tags& tags, std::string_view end, std::shared_ptr<const TextParameters> texts)
-        : tags_(tags), end_(end), texts_(std::move(texts)) {
+    TagsBody(const Tags& tags, std::string_view end, std::shared_ptr<const TextParameters> texts,
+             std::string_view section_end = {})
+        : tags_(tags), end_(end), section_end_(section_end), texts_(std::move(texts)) {
         list_value_ends();
     }
 
@@ -227,7 +230,7 @@ class TagsBody final : public CallBody {
         name_ = tags_.attributes_end.empty() ? std::string(without_space(word_)) : unescaped(without_space(word_));
         if (name_.empty() || name_.find_first_of(" \r\t") != name_.npos || !may_call(name_)) return {Result::kLeave};
         // Without the mark of calls the name may stand in a sentence.
-        if (names_) return go(State::kUndecided, bytes);
+        if (names_ || tags_.in_sentences) return go(State::kUndecided, bytes);
         return certain_call(bytes, sink);
     }
     Progress certain_call(size_t bytes, CallSink& sink) {
@@ -313,11 +316,12 @@ class TagsBody final : public CallBody {
             close(sink);
             return go(State::kFunction, 0, Result::kCertain);
         }
-        if (end == Match::kYes || text.empty()) {
+        const Match section_end = match_mark(text, section_end_, over);
+        if (end == Match::kYes || section_end == Match::kYes || text.empty()) {
             close(sink);
             return {Result::kEnd};
         }
-        return {any_maybe({parameter, function_end, end, next, whole}) ? Result::kWait : Result::kLeave};
+        return {any_maybe({parameter, function_end, end, section_end, next, whole}) ? Result::kWait : Result::kLeave};
     }
 
     Progress key(std::string_view text, bool over) {
@@ -408,11 +412,12 @@ class TagsBody final : public CallBody {
         constexpr size_t kMost = 64;
         if (text.size() > kMost) return Match::kNo;
         text.remove_prefix(json_spaces(text));
-        if (text.starts_with(end_)) {
-            text.remove_prefix(end_.size());
+        for (const std::string_view end : {end_, section_end_}) {
+            if (end.empty() || !text.starts_with(end)) continue;
+            text.remove_prefix(end.size());
             text.remove_prefix(json_spaces(text));
         }
-        if (!text.empty() && !end_.starts_with(text)) return Match::kNo;
+        if (!text.empty() && !end_.starts_with(text) && !section_end_.starts_with(text)) return Match::kNo;
         if (!over) return Match::kMaybe;
         return text.empty() ? Match::kYes : Match::kNo;
     }
@@ -444,15 +449,41 @@ class TagsBody final : public CallBody {
     // A value of a known kind is passed on while it arrives.
     Progress begin_arriving(CallSink& sink) {
         begin_value(sink);
+        depth_ = 0;
+        quotes_.begin();
         if (kind_ == ValueKind::kText) sink.arguments("\"");
         return go(State::kArriving, 0, Result::kCertain);
+    }
+    // JSON without brackets that would close more than the value.
+    void append_within_value(std::string& json, std::string_view raw) {
+        while (!raw.empty()) {
+            size_t bytes = 1;
+            if (quotes_.quoted()) {
+                bytes = quotes_.skip(raw);
+            } else if (raw.front() == '"') {
+                quotes_.open();
+            } else if (raw.front() == '{' || raw.front() == '[') {
+                ++depth_;
+            } else if (raw.front() == '}' || raw.front() == ']') {
+                if (depth_ == 0) {
+                    raw.remove_prefix(1);
+                    continue;
+                }
+                --depth_;
+            }
+            json += raw.substr(0, bytes);
+            raw.remove_prefix(bytes);
+        }
     }
     Progress arriving_value(std::string_view text, bool over, CallSink& sink) {
         const MarkerPlace place = find_value_end(text, over);
         const std::string_view raw = text.substr(0, place.before);
-        std::string escaped;
-        if (kind_ == ValueKind::kText) append_json_characters(escaped, raw);
-        sink.arguments(kind_ == ValueKind::kText ? escaped : raw);
+        std::string json;
+        if (kind_ == ValueKind::kText)
+            append_json_characters(json, raw);
+        else
+            append_within_value(json, raw);
+        sink.arguments(json);
         if (!place.found)
             return {over ? Result::kEnd : place.before > 0 ? Result::kCertain : Result::kWait, place.before};
         if (kind_ == ValueKind::kText) sink.arguments("\"");
@@ -462,7 +493,7 @@ class TagsBody final : public CallBody {
     static constexpr size_t kWholeValues = SIZE_MAX;  // of values_: the arguments were written as JSON
 
     const Tags& tags_;
-    const std::string_view end_;
+    const std::string_view end_, section_end_;
     const std::shared_ptr<const TextParameters> texts_;
     std::vector<std::string_view> value_ends_;  // from function_ends_: those of the function
     size_t function_ends_ = 0;
@@ -475,6 +506,8 @@ class TagsBody final : public CallBody {
     bool in_cdata_ = false;
     size_t seen_ = 0;    // of a value that may be no text, without its end
     size_t spaces_ = 0;  // at its beginning
+    JsonQuotes quotes_;  // of a value that is JSON
+    size_t depth_ = 0;   // of its brackets
 };
 
 }  // namespace
@@ -500,9 +533,9 @@ std::unique_ptr<CallBody> make_function_tags_body(std::string_view end, std::sha
 std::unique_ptr<CallBody> make_invoke_tags_body(std::string_view end, std::shared_ptr<const TextParameters> texts) {
     return std::make_unique<TagsBody>(kInvokeTags, end, std::move(texts));
 }
-std::unique_ptr<CallBody> make_hunyuan_body(bool open, std::string_view end,
+std::unique_ptr<CallBody> make_hunyuan_body(bool open, std::string_view end, std::string_view section_end,
                                             std::shared_ptr<const TextParameters> texts) {
-    return std::make_unique<TagsBody>(open ? kHunyuanOpen : kHunyuan, end, std::move(texts));
+    return std::make_unique<TagsBody>(open ? kHunyuanOpen : kHunyuan, end, std::move(texts), section_end);
 }
 std::unique_ptr<CallBody> make_atem_body(std::string_view end, std::shared_ptr<const TextParameters> texts) {
     return std::make_unique<TagsBody>(kAtemTags, end, std::move(texts));

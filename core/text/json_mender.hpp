@@ -21,6 +21,8 @@ class JsonMender {
     void begin() { *this = JsonMender(); }
     // Appends to `json`.
     void read(std::string_view text, std::string& json);
+    // Whether the value is complete, so that nothing but spaces may follow; never for one in a string.
+    bool complete() const noexcept { return state_ == State::kDone && !decoded_; }
     // Nothing follows: closes what is open.
     void finish(std::string& json);
 

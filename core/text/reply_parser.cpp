@@ -1,5 +1,6 @@
 #include "core/text/reply_parser.hpp"
 
+#include "core/text/after_arguments.hpp"
 #include "core/text/json_mender.hpp"
 #include "core/text/tool_reader.hpp"
 
@@ -8,6 +9,9 @@
 #include <utility>
 
 namespace tessera::text {
+
+// Of messages of ReplyFraming::kRecipients.
+constexpr std::array<std::string_view, 3> kMessageEnds = {"<|start|>", "<|eom|>", "<|eot|>"};
 
 MarkerPlace find_marker(std::string_view text, std::span<const std::string_view> markers, bool over) {
     for (size_t i = 0; i < text.size(); ++i) {
@@ -72,15 +76,39 @@ class ReplyParser::Output final : public CallSink {
     }
     void begin_call(std::string_view name) override {
         end_call();
-        events_.push_back({ReplyKind::kToolCall, std::string(name), parser_.calls_});
+        parser_.call_name_ = std::string(name);
+        events_.push_back({ReplyKind::kToolCall, parser_.call_name_, parser_.calls_});
         ++parser_.calls_;
         parser_.call_open_ = true;
         parser_.mender_->begin();
+        parser_.after_arguments_->begin();
+        parser_.rest_is_content_ = false;
     }
     void arguments(std::string_view text) override {
+        JsonMender& mender = *parser_.mender_;
+        AfterArguments& after = *parser_.after_arguments_;
         std::string json;
-        parser_.mender_->read(text, json);
-        add(ReplyKind::kToolArguments, json, parser_.calls_ - 1);
+        const auto pass_on = [&] { add(ReplyKind::kToolArguments, std::exchange(json, {}), parser_.calls_ - 1); };
+        for (size_t i = 0; i < text.size(); ++i) {
+            if (parser_.rest_is_content_) return add(ReplyKind::kContent, text.substr(i));
+            const std::string_view c = text.substr(i, 1);
+            if (!mender.complete()) {
+                mender.read(c, json);
+                continue;
+            }
+            const AfterArguments::Kind kind = after.read(c.front());
+            if (kind == AfterArguments::Kind::kUndecided) continue;
+            pass_on();
+            const std::string rest = after.take();
+            if (kind == AfterArguments::Kind::kCall) {
+                begin_call(parser_.call_name_);
+                mender.read(rest, json);
+            } else {
+                parser_.rest_is_content_ = true;
+                add(ReplyKind::kContent, rest);
+            }
+        }
+        pass_on();
     }
     // Nothing is added to the arguments of the last call.
     void end_call() {
@@ -88,6 +116,7 @@ class ReplyParser::Output final : public CallSink {
         std::string json;
         parser_.mender_->finish(json);
         add(ReplyKind::kToolArguments, json, parser_.calls_ - 1);
+        add(ReplyKind::kContent, parser_.after_arguments_->take_at_end());
     }
 
   private:
@@ -100,7 +129,8 @@ ReplyParser::ReplyParser(ReplySyntax syntax)
     : syntax_(std::move(syntax)),
       tools_(make_tool_reader(syntax_)),
       quotes_(std::make_unique<JsonQuotes>()),
-      mender_(std::make_unique<JsonMender>()) {
+      mender_(std::make_unique<JsonMender>()),
+      after_arguments_(std::make_unique<AfterArguments>()) {
     if (syntax_.reasoning_begin.empty() || syntax_.reasoning_end.empty()) syntax_.reasoning = false;
     content_started_ = syntax_.content_begun;
     std::erase(syntax_.content_marks, "");
@@ -140,6 +170,7 @@ void ReplyParser::run(bool over, std::vector<ReplyEvent>& events) {
     if (over) output.end_call();
     input_.erase(0, begin_);
     at_ -= begin_;
+    searched_ -= std::min(searched_, begin_);
     begin_ = 0;
 }
 
@@ -196,6 +227,7 @@ bool ReplyParser::step_header(bool over, Output& output) {
     called_.clear();
     // Without a header nobody is addressed.
     calls_in_message_ = syntax_.framing == ReplyFraming::kRecipients && !syntax_.exact;
+    message_begun_ = false;
     if (at == std::string_view::npos || at > kLongest) {
         // No header: content, of which no part is taken for one.
         const std::string_view text = is_header ? rest().substr(0, 1) : std::string_view();
@@ -234,7 +266,6 @@ void ReplyParser::take_header(std::string_view header) {
         if (!name.empty()) {
             called_ = name;
             message_ = ReplyKind::kToolArguments;
-            arguments_begun_ = false;
             quotes_->begin();
             return;
         }
@@ -273,12 +304,17 @@ std::span<const std::string_view> ReplyParser::markers_in_message() const {
 
 bool ReplyParser::step_message(bool over, Output& output) {
     if (!called_.empty() && !decide_call(over, output)) return false;
-    constexpr std::array<std::string_view, 7> all_ends = {"<|end|>", "<|return|>", "<|call|>", "<|start|>",
-                                                          "<|eom|>", "<|eot|>",    "\""};
+    constexpr std::array<std::string_view, 5> all_ends = {"<|end|>", "<|return|>", "<|call|>", "<|start|>", "\""};
+    if (!message_begun_ && !markers_in_message().empty()) {
+        bool wait = false;
+        if (find_call_at_start(State::kMessage, over, output, wait)) return true;
+        if (wait) return false;
+        message_begun_ = !std::ranges::all_of(rest(), is_json_space);
+    }
     const bool json = message_ == ReplyKind::kToolArguments;
     std::vector<std::string_view> ends;
     if (syntax_.framing == ReplyFraming::kRecipients) {
-        ends.assign(all_ends.begin() + 3, all_ends.begin() + 6);
+        ends.assign(kMessageEnds.begin(), kMessageEnds.end());
     } else {
         ends.assign(all_ends.begin(), all_ends.begin() + 4);
     }
@@ -294,14 +330,17 @@ bool ReplyParser::step_message(bool over, Output& output) {
     } else {
         place = find_marker(rest(), ends, over);
         if (json && place.found && place.which == count) {
-            quotes_->open();
-            place = {.before = place.before + 1};
+            output.arguments(rest().substr(0, place.before + 1));
+            at_ += place.before + 1;
+            begin_ = at_;
+            // After the arguments it begins nothing.
+            if (!mender_->complete()) quotes_->open();
+            return true;
         }
     }
     const std::string_view text = rest().substr(0, place.before);
     if (message_ == ReplyKind::kToolArguments) {
         output.arguments(text);
-        arguments_begun_ |= !text.empty();
     } else {
         write(message_ == ReplyKind::kReasoning ? State::kReasoning : State::kContent, text, output);
     }
@@ -487,7 +526,7 @@ bool ReplyParser::step_reasoning(bool over, Output& output) {
 }
 
 // Calls that only white space precedes. True: they have begun; `wait`: they may.
-bool ReplyParser::find_call_at_start(bool over, Output& output, bool& wait) {
+bool ReplyParser::find_call_at_start(State outer, bool over, Output& output, bool& wait) {
     size_t spaces = 0;
     while (at_ + spaces < input_.size() && is_json_space(input_[at_ + spaces])) ++spaces;
     const auto markers = tools_->begins_at_start();
@@ -501,7 +540,7 @@ bool ReplyParser::find_call_at_start(bool over, Output& output, bool& wait) {
             output.add(ReplyKind::kContent, rest().substr(0, at));
             at_ += at;
             begin_ = at_;
-            begin_calls(State::kContent, m, markers[m].size());
+            begin_calls(outer, m, markers[m].size());
             return true;
         }
         if (!maybe) continue;
@@ -534,7 +573,7 @@ bool ReplyParser::step_content(bool over, Output& output) {
     }
     if (calls && !content_started_) {
         bool wait = false;
-        if (find_call_at_start(over, output, wait)) return true;
+        if (find_call_at_start(State::kContent, over, output, wait)) return true;
         if (wait) return false;
     }
     const std::span<const std::string_view> markers =
@@ -566,19 +605,35 @@ void ReplyParser::begin_calls(State outer, size_t marker, size_t length) {
     marker_length_ = length;
     at_ += tools_->start(marker);
     certain_ = false;
+    message_begun_ = true;
     state_ = State::kCalls;
+}
+
+// Sets searched_ to the end of the text before the next mark that ends the message, or before what may become one.
+// Returns whether the mark is there: calls end before it, too.
+bool ReplyParser::find_message_end(bool over) {
+    if (syntax_.framing != ReplyFraming::kRecipients) {
+        searched_ = input_.size();
+        return false;
+    }
+    searched_ = std::max(searched_, at_);
+    const MarkerPlace place = find_marker(std::string_view(input_).substr(searched_), kMessageEnds, over);
+    searched_ += place.before;
+    return place.found;
 }
 
 bool ReplyParser::step_calls(bool over, Output& output) {
     using Result = ToolReader::Result;
     const State after = syntax_.framing == ReplyFraming::kMarkers ? State::kContent : State::kMessage;
-    const ToolReader::Progress progress = tools_->read(rest(), over, output);
+    const bool ends = find_message_end(over);
+    const std::string_view text = rest().substr(0, searched_ - at_);
+    const ToolReader::Progress progress = tools_->read(text, over || ends, output);
     at_ += progress.bytes;
     switch (progress.result) {
         case Result::kGoOn:
             return true;
         case Result::kWait:
-            if (!over) return false;
+            if (!over && !ends) return false;
             break;
         case Result::kCertain:
         case Result::kEnd:

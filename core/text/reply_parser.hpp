@@ -104,6 +104,7 @@ struct ReplySyntax {
     bool operator==(const ReplySyntax&) const = default;
 };
 
+class AfterArguments;
 class JsonMender;
 class JsonQuotes;
 class ToolReader;
@@ -155,7 +156,8 @@ class ReplyParser {
     void take_header(std::string_view header);
     bool step_message(bool over, Output& output);
     bool decide_call(bool over, Output& output);
-    bool find_call_at_start(bool over, Output& output, bool& wait);
+    bool find_call_at_start(State outer, bool over, Output& output, bool& wait);
+    bool find_message_end(bool over);
     void begin_calls(State outer, size_t marker, size_t length);
     std::span<const std::string_view> markers_in_message() const;
     void write(State state, std::string_view text, Output& output);
@@ -179,12 +181,16 @@ class ReplyParser {
     bool at_begin_ = true;                     // nothing of the content was read, not even white space
     ReplyKind message_ = ReplyKind::kContent;  // what the message being read is, unless framing is kMarkers
     bool calls_in_message_ = false;            // whether it may have calls (ReplyFraming::kRecipients)
+    bool message_begun_ = false;               // whether anything but white space of it was read (the same)
+    size_t searched_ = 0;                      // bytes of input_ without a mark that ends the message (the same)
     std::vector<std::string> switches_;        // headers that also end reasoning (ReplyFraming::kRecipients)
     std::string called_;                       // the function whose arguments a message is to be
-    bool arguments_begun_ = false;
-    std::unique_ptr<JsonQuotes> quotes_;  // of the arguments being read (ReplyFraming::kChannels)
-    std::unique_ptr<JsonMender> mender_;  // of the arguments of the last call
-    bool call_open_ = false;              // whether there is one that may go on
+    std::unique_ptr<JsonQuotes> quotes_;       // of the arguments being read (ReplyFraming::kChannels)
+    std::unique_ptr<JsonMender> mender_;       // of the arguments of the last call
+    bool call_open_ = false;                   // whether there is one that may go on
+    std::string call_name_;                    // of the last call
+    std::unique_ptr<AfterArguments> after_arguments_;
+    bool rest_is_content_ = false;  // all that follows the arguments of the last call up to their end
 };
 
 }  // namespace tessera::text

@@ -278,7 +278,7 @@ std::unique_ptr<ToolReader> make_marked_reader(const ReplySyntax& syntax) {
             break;
         case ToolSyntax::kApertus:
             marks = {.call = "<|tools_prefix|>", .end = "<|tools_suffix|>"};
-            body = make_keyed_body();
+            body = make_keyed_body(marks.end);
             break;
         case ToolSyntax::kSolar:
             marks = {.section = "<|tool_calls|>",
@@ -345,14 +345,14 @@ std::unique_ptr<ToolReader> make_marked_reader(const ReplySyntax& syntax) {
                      .section_end = "</tool_calls>",
                      .call = "<tool_call>",
                      .end = "</tool_call>"};
-            body = make_hunyuan_body(false, marks.end, texts);
+            body = make_hunyuan_body(false, marks.end, marks.section_end, texts);
             break;
         case ToolSyntax::kHunyuanOpen:
             marks = {.section = "<tool_calls:opensource>",
                      .section_end = "</tool_calls:opensource>",
                      .call = "<tool_call:opensource>",
                      .end = "</tool_call:opensource>"};
-            body = make_hunyuan_body(true, marks.end, texts);
+            body = make_hunyuan_body(true, marks.end, marks.section_end, texts);
             break;
         case ToolSyntax::kKimiK3:
             marks = {.call = "<|open|>tools<|sep|>", .end = "<|close|>tools<|sep|>", .in_reasoning = true};

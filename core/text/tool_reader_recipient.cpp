@@ -8,7 +8,7 @@
 namespace tessera::text {
 namespace {
 
-constexpr std::string_view kMark = ">>>", kAll = "all";
+constexpr std::string_view kMark = ">>>", kAll = "all", kNull = "null";
 
 class RecipientReader final : public ToolReader {
   public:
@@ -34,13 +34,15 @@ class RecipientReader final : public ToolReader {
             case State::kBefore:
                 return before(text, over, sink);
             case State::kArguments: {
-                const size_t bytes = value_.read(text);
+                using Status = ArgumentsEnd::Status;
+                const auto [status, bytes] = value_.read(text, kMark, over);
                 sink.arguments(text.substr(0, bytes));
-                if (value_.closed()) {
+                if (status == Status::kClosed || status == Status::kMark) {
                     state_ = State::kBetween;
                     return {Result::kCertain, bytes};
                 }
-                return {over ? Result::kEnd : bytes == 0 ? Result::kWait : Result::kCertain, bytes};
+                if (status == Status::kOpen && over) return {Result::kEnd, bytes};
+                return {bytes == 0 ? Result::kWait : Result::kCertain, bytes};
             }
             case State::kBetween:
                 return between(text, over);
@@ -71,17 +73,36 @@ class RecipientReader final : public ToolReader {
         if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
         if (text.empty() && !over) return {Result::kWait};
         // No arguments: only where the answer ends.
-        const bool nothing = text.empty();
-        if (!nothing && text.front() != '{') return {Result::kLeave};
+        const Match null = null_arguments(text, over), object = match(text, "\"{", over);
+        if (null == Match::kMaybe || object == Match::kMaybe) return {Result::kWait};
+        const bool nothing = text.empty() || null == Match::kYes;
+        if (!nothing && text.front() != '{' && object == Match::kNo) return {Result::kLeave};
         sink.begin_call(name_);
         if (nothing) sink.arguments("{}");
         value_.begin();
         state_ = nothing ? State::kBetween : State::kArguments;
-        return {Result::kCertain};
+        return {Result::kCertain, text.empty() || !nothing ? 0 : kNull.size()};
+    }
+    // Whether the arguments are null, with the next recipient or the end of the answer after them.
+    static Match null_arguments(std::string_view text, bool over) {
+        const Match null = match(text, kNull, over);
+        if (null != Match::kYes) return null;
+        constexpr size_t kMostSpaces = 64;
+        text.remove_prefix(kNull.size());
+        const size_t spaces = json_spaces(text);
+        if (spaces > kMostSpaces) return Match::kNo;
+        if (spaces == text.size()) return over ? Match::kYes : Match::kMaybe;
+        return match(text.substr(spaces), kMark, over);
     }
     Progress between(std::string_view text, bool over) {
         if (const size_t spaces = json_spaces(text); spaces > 0) return {Result::kGoOn, spaces};
         if (text.empty()) return {over ? Result::kEnd : Result::kWait};
+        if (text.front() == '{') {
+            // Another object for the same recipient.
+            value_.begin();
+            state_ = State::kArguments;
+            return {Result::kGoOn};
+        }
         const Match next = match(text, kMark, over);
         if (next == Match::kMaybe) return {Result::kWait};
         if (next == Match::kNo) return {Result::kLeave};
@@ -94,7 +115,7 @@ class RecipientReader final : public ToolReader {
     std::vector<std::string_view> begins_;
     State state_ = State::kName;
     std::string name_;
-    JsonEnd value_;
+    ArgumentsEnd value_;
 };
 
 }  // namespace
