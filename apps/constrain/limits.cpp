@@ -3,6 +3,7 @@
 #include "apps/structure/protocol.hpp"
 #include "core/base/error.hpp"
 
+#include <spdlog/fmt/fmt.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -56,8 +57,7 @@ Pages pages() {
 
 void limit_memory(uint64_t bytes, const OpenFile& channel) {
     g_channel = channel.number();
-    g_out_of_time = message_of({Word::kFailed}, "it takes too much processor time");
-    g_out_of_memory = message_of({Word::kFailed}, "it takes too much memory, or llguidance failed at it");
+    g_out_of_memory = message_of({Word::kRefused}, out_of_memory(bytes));
     static char stack[64 << 10];
     const stack_t other{stack, 0, sizeof stack};
     sigaltstack(&other, nullptr);
@@ -110,7 +110,13 @@ uint64_t Growth::bytes() {
     return counted_;
 }
 
-TimeLimit::TimeLimit(std::chrono::milliseconds limit) {
+std::string out_of_memory(uint64_t bytes) {
+    return fmt::format("it needs more than {} MiB of memory, or llguidance failed at it; simplify it", bytes >> 20);
+}
+
+TimeLimit::TimeLimit(std::chrono::milliseconds limit, std::string_view work) {
+    g_out_of_time = message_of({Word::kRefused},
+                               fmt::format("{} takes more than {} ms of CPU time; simplify it", work, limit.count()));
     const itimerval timer{{}, {limit.count() / 1000, limit.count() % 1000 * 1000}};
     setitimer(ITIMER_PROF, &timer, nullptr);
 }

@@ -5,11 +5,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace tessera::constrain {
 
-// From now on the process may take so many bytes of memory more than it has. What it is ended for is told on `channel`.
+// Allows the process `bytes` more memory than it has. A process that exceeds a limit ends; its last message on
+// `channel` is kRefused and says which limit.
 void limit_memory(uint64_t bytes, const structure::OpenFile& channel);
+
+// Message of a process that may take `bytes` of memory and gets no more.
+std::string out_of_memory(uint64_t bytes);
 
 // Bytes that this process has and shares with no other: what it has written since it began.
 uint64_t own_memory();
@@ -35,10 +41,11 @@ class Growth {
     Signs last_;
 };
 
-// The processor time of what is done while it lives. Ends the process where it takes longer.
+// Limit of the CPU time while this lives. One at a time, after limit_memory().
 class TimeLimit {
   public:
-    explicit TimeLimit(std::chrono::milliseconds limit);
+    // `work`: subject of the message, "compiling it".
+    TimeLimit(std::chrono::milliseconds limit, std::string_view work);
     ~TimeLimit();
     TimeLimit(const TimeLimit&) = delete;
     TimeLimit& operator=(const TimeLimit&) = delete;

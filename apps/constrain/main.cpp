@@ -13,7 +13,9 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace {
@@ -42,21 +44,28 @@ template <typename Work>
 bool in_child(const OpenFile& channel, const Work& work) {
     const pid_t child = fork();
     if (child != 0) return child > 0;
-    int code = 0;
+    const auto say_last = [&](Word word, const std::string& text) {
+        try {
+            say(channel, word, text);
+        } catch (const std::exception&) {
+            // The program has closed its end.
+        }
+        _exit(1);
+    };
     try {
         close_others(channel.number());
         limit_memory(kMemory, channel);
         say(channel, Word::kStarted);
         work();
+    } catch (const Error& error) {
+        if (error.code() == TSR_INVALID_ARGUMENT) say_last(Word::kRefused, std::string(error.what()) + "; simplify it");
+        say_last(Word::kFailed, error.what());
+    } catch (const std::bad_alloc&) {
+        say_last(Word::kRefused, out_of_memory(kMemory));
     } catch (const std::exception& error) {
-        code = 1;
-        try {
-            say(channel, Word::kFailed, error.what());
-        } catch (const std::exception&) {
-            // Nobody listens any more.
-        }
+        say_last(Word::kFailed, error.what());
     }
-    _exit(code);
+    _exit(0);
 }
 
 // One answer: a mask at its beginning, and one behind all tokens of each message.
@@ -66,7 +75,7 @@ void run_answer(const OpenFile& channel, Matcher& matcher, const SharedMemory& m
     Growth growth;
     Message message;
     do {
-        const TimeLimit limit(kMaskTime);
+        const TimeLimit limit(kMaskTime, "finding the tokens that may come next");
         if (!message.bytes.empty()) {
             const std::string_view text = text_of(message.bytes);
             std::vector<uint32_t> tokens(text.size() / 4);
@@ -83,13 +92,14 @@ void run_grammar(const OpenFile& channel, const Llguidance& library, const Vocab
                  const std::string& text) {
     std::unique_ptr<Matcher> matcher;
     try {
-        const TimeLimit limit(kCompileTime);
+        const TimeLimit limit(kCompileTime, "compiling it");
         matcher = std::make_unique<Matcher>(library, vocabulary, kind, text);
         // Some faults show there alone.
         std::vector<uint32_t> mask((vocabulary.size() + 31) / 32);
         matcher->fill_mask(mask);
     } catch (const Error& error) {
-        say(channel, Word::kRefused, error.what());
+        const bool refused = error.code() == TSR_INVALID_ARGUMENT;
+        say(channel, refused ? Word::kRefused : Word::kFailed, error.what());
         return;
     }
     say(channel, Word::kReady, {}, own_memory());

@@ -299,7 +299,8 @@ bool hold_answer(ChatRequest& read, const Conversation& conversation, const Mode
         hold_to_calls(read, free_calls(conversation, field), &structure->body, model);
         return true;
     }
-    hold_to(request, structure::answer_grammar(structure->body, reply, *model.tokenizer), model, structure->field);
+    hold_to(request, structure::answer_grammar(structure->body, reply, *model.tokenizer), model, structure->field,
+            read.delivery);
     return true;
 }
 

@@ -26,6 +26,8 @@ struct Delivery {
     const Dialect* dialect = &kOpenAi;
     // Parts of schemas that the answer is not held to: "tools.NAME/properties/a/uniqueItems".
     std::vector<std::string> unenforced = {};
+    // Field that asks for structured output, "response_format.json_schema.schema"; empty: none does.
+    std::string structure_field = {};
 };
 
 Delivery read_delivery(const Fields& fields);

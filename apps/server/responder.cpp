@@ -60,6 +60,24 @@ std::string timings_text(const Timings& t) {
     return out;
 }
 
+// Returns the error of an answer that failed. `field`: asks for structured output.
+ApiError error_of(const session::Answer& answer, const std::string& field) {
+    switch (answer.error_code) {
+        case TSR_DEVICE_LOST:
+            return {503, answer.error, {}, "device_lost"};
+        case TSR_DOES_NOT_FIT:
+            return {503, answer.error, {}, "overloaded"};
+        case TSR_INVALID_ARGUMENT:
+            // A limit that only a part of the grammar exceeds, which the answer has reached.
+            if (answer.constraint_failed)
+                return {400, fmt::format("{}: {}", field, answer.error), field, "structure_limit"};
+            break;
+        default:
+            if (answer.constraint_failed) return {503, answer.error, field, "structure_failed"};
+    }
+    return {500, answer.error, {}, "step_failed"};
+}
+
 }  // namespace
 
 std::string_view finish_word(session::FinishReason reason) noexcept {
@@ -197,11 +215,10 @@ void Responder::finished(size_t choice, const session::Answer& answer) {
     ticket_->give_back(1);
     if (--left_ == 0) ticket_.reset();
     if (answer.reason == kFailed) {
-        const bool lost = answer.error_code == TSR_DEVICE_LOST, full = answer.error_code == TSR_DOES_NOT_FIT;
-        fail(lost || full ? 503 : 500, answer.error, lost ? "device_lost" : full ? "overloaded" : "step_failed");
+        fail(error_of(answer, delivery_.structure_field));
     } else if (answer.reason == kCancelled) {
         // Whatever has been sent is not all of it.
-        if (!gone) fail(503, "the server was stopped before this answer was complete", "stopping");
+        if (!gone) fail({503, "the server was stopped before this answer was complete", {}, "stopping"});
     } else if (!failed_) {
         on_finish(choice, answer);
     }
@@ -210,16 +227,15 @@ void Responder::finished(size_t choice, const session::Answer& answer) {
     if (!failed_ && answer.reason != kCancelled) on_end();
 }
 
-void Responder::fail(unsigned status, const std::string& message, std::string_view code) {
+void Responder::fail(const ApiError& error) {
     if (std::exchange(failed_, true)) return;
-    const ApiError error(status, message, {}, std::string(code));
     exchange_->note(usage_);
     if (ticket_) ticket_->give_back();
     if (delivery_.stream) {
         send_error(error);
         exchange_->end();
     } else {
-        exchange_->respond({status, "application/json", dialect().error_json(error), {}});
+        exchange_->respond(to_response(error, dialect()));
     }
     // Nobody reads what the other choices would become.
     cancel();

@@ -87,8 +87,8 @@ class Responder : public std::enable_shared_from_this<Responder> {
     uint64_t prompt_tokens() const noexcept { return prompt_tokens_; }
     // The last event of the OpenAI API.
     void send_end();
-    // The error instead of the end of the response; cancels what is still generated. Again: without effect.
-    void fail(unsigned status, const std::string& message, std::string_view code);
+    // Sends the error instead of the rest of the response, and cancels other choices. Later calls have no effect.
+    void fail(const ApiError& error);
     // Responds with JSON of about so many bytes: prompts and their probabilities may be long, and the engine's thread
     // serves everybody.
     void respond_later(uint64_t bytes, std::function<std::string()> make);

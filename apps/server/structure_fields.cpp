@@ -175,7 +175,8 @@ std::optional<AskedStructure> read_structure(const Fields& fields, const ModelTe
 }
 
 void hold_to(session::Request& request, const structure::GrammarText& grammar, const ModelText& model,
-             const std::string& field) {
+             const std::string& field, Delivery& delivery) {
+    delivery.structure_field = field;
     try {
         if (!model.structure) fail(TSR_NOT_FOUND, "this server has no helper");
         std::shared_ptr<const structure::Grammar> compiled = model.structure->compile(grammar);
@@ -208,7 +209,7 @@ void report_unenforced(const AskedStructure& structure, Delivery& delivery) {
 
 void hold_to(session::Request& request, const AskedStructure& structure, const ModelText& model, Delivery& delivery) {
     report_unenforced(structure, delivery);
-    hold_to(request, structure::answer_grammar(structure.body), model, structure.field);
+    hold_to(request, structure::answer_grammar(structure.body), model, structure.field, delivery);
 }
 
 }  // namespace tessera::server

@@ -36,10 +36,11 @@ AskedStructure structure_of(const std::string& field, const boost::json::value& 
 // Any object of JSON.
 AskedStructure any_object(const std::string& field);
 
-// Compiles the grammar and gives it to the request. Throws ApiError: 400 with the reason where that cannot be done, 501
-// where llguidance is not installed, 503 where the helper does not work. `field`: that is meant.
+// Compiles the grammar, gives it to the request, and sets delivery.structure_field to `field`, which asks for it.
+// Throws ApiError: 400 with the reason where the grammar cannot be enforced, 501 where llguidance is not installed, 503
+// where the helper does not work.
 void hold_to(session::Request& request, const structure::GrammarText& grammar, const ModelText& model,
-             const std::string& field);
+             const std::string& field, Delivery& delivery);
 
 // The same, for answers that are the structure alone, without reasoning before it. Adds to delivery.unenforced.
 void hold_to(session::Request& request, const AskedStructure& structure, const ModelText& model, Delivery& delivery);

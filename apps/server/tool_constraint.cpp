@@ -56,7 +56,7 @@ class ToolCompiler {
         } catch (const Error& error) {
             throw ApiError(400, fmt::format("{}: {}", asked_.field, error.what()), asked_.field);
         }
-        hold_to(read_.request, grammar, model_, asked_.field);
+        hold_to(read_.request, grammar, model_, asked_.field, read_.delivery);
         std::vector<std::string>& unenforced = read_.delivery.unenforced;
         for (const std::string& name : freed_) unenforced.push_back("tools." + name);
         for (const std::string& place : body.unenforced) unenforced.push_back("tools." + place);

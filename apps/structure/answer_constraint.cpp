@@ -85,8 +85,10 @@ void AnswerConstraint::take(std::string_view message) {
             return;
         case Word::kMask:
             break;
+        case Word::kRefused:
+            fail(TSR_INVALID_ARGUMENT, "the grammar or schema cannot be enforced in the rest of the answer: {}", text);
         default:
-            fail(TSR_INVALID_ARGUMENT, "the answer cannot be held to its grammar: {}", text);
+            fail(TSR_IO_ERROR, "the process that enforces the answer's grammar failed: {}", text);
     }
     memory_.set(header->bytes);
     if (header->bytes > kOwnMemory && memory_.of()->full()) {

@@ -27,9 +27,9 @@ class AnswerConstraint final : public session::TokenConstraint {
     // Ends the process where it is.
     ~AnswerConstraint() override;
 
-    // Throws Error, and the same again whenever it is called then: TSR_INVALID_ARGUMENT with the reason where the
-    // grammar cannot go on or a mask takes too long; TSR_IO_ERROR if the process has ended or hangs; TSR_DOES_NOT_FIT
-    // if it has taken more memory than a share of what all may have together, and they have that.
+    // Throws Error, and the same again in later calls: TSR_INVALID_ARGUMENT with the reason where the grammar allows
+    // nothing more or exceeds a limit; TSR_IO_ERROR if the process has ended or hangs, or failed at something else;
+    // TSR_DOES_NOT_FIT if it has more memory than its share, and all processes together have reached their limit.
     bool wait(std::chrono::steady_clock::time_point until) override;
     std::span<const int32_t> forced() override { return forced_; }
     session::TokenMask allowed() override { return mask_; }

@@ -204,8 +204,11 @@ std::shared_ptr<const Grammar> Helper::try_compile(const GrammarText& grammar, b
     if (received == Received::kNothingYet) end_process(mine, process);
     if (received != Received::kMessage) fail(TSR_INVALID_ARGUMENT, "it takes too long, or llguidance failed at it");
     header = header_of(message.bytes);
-    if (!header || header->word != Word::kReady)
-        fail(TSR_INVALID_ARGUMENT, "{}", header ? text_of(message.bytes) : "llguidance failed at it");
+    if (!header || header->word != Word::kReady) {
+        const bool failed = header && header->word == Word::kFailed;
+        fail(failed ? TSR_IO_ERROR : TSR_INVALID_ARGUMENT, "{}",
+             header ? text_of(message.bytes) : "llguidance failed at it");
+    }
     memory.set(header->bytes);
     if (memory_->full()) no_place();
     return std::make_shared<const Grammar>(std::move(mine), process, tokenizer_, std::move(forced), std::move(memory));

@@ -37,9 +37,9 @@ enum class Word : uint32_t {
     kStarted,  // its process
     kReady,    // the vocabulary or the grammar is
     kMask,     // lies in the shared memory; `text`: the bytes that follow in any case
-    kRefused,  // `text`: what is wrong with the grammar
+    kRefused,  // `text`: what is wrong with the grammar, or which limit it exceeds; also while an answer is generated
     kMissing,  // `text`: llguidance, which cannot be loaded
-    kFailed,   // `text`: what else went wrong
+    kFailed,   // `text`: what else went wrong, which is not the grammar's fault
 };
 
 enum class GrammarKind : uint32_t { kJsonSchema, kRegex, kLark };

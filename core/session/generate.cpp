@@ -19,6 +19,16 @@ constexpr std::chrono::milliseconds kLateness(2);
 // The same where nothing else is to be done; then somebody may have cancelled it. One after the other each has a share.
 constexpr std::chrono::milliseconds kIdle(20), kShare(1);
 
+// Returns false where the constraint is late. Throws what it throws.
+bool wait_for_constraint(Task& task, Clock::time_point until) {
+    try {
+        return task.constraint->wait(until);
+    } catch (const Error&) {
+        task.constraint_failed = true;
+        throw;
+    }
+}
+
 }  // namespace
 
 Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, GeneratorOptions options)
@@ -376,7 +386,7 @@ void Generator::sample(Task& task, std::span<const std::span<const float>> logit
     try {
         for (;; ++task.verified) {
             const auto known = logits[task.verified].first(tokenizer_.size());
-            if (task.constraint && !task.constraint->wait(task.waits_until)) {
+            if (task.constraint && !wait_for_constraint(task, task.waits_until)) {
                 task.held_logits.assign(known.begin(), known.end());
                 return;
             }
@@ -425,6 +435,7 @@ void Generator::make_constraint(Task& task) const {
         task.constraint = task.request.make_constraint();
     } catch (const Error& error) {
         task.error = error;
+        task.constraint_failed = true;
     }
 }
 
@@ -435,7 +446,7 @@ bool Generator::take_held() {
         if (task->done || task->held_logits.empty()) continue;
         task->chosen.clear();
         try {
-            if (!task->constraint->wait(Clock::now())) {
+            if (!wait_for_constraint(*task, Clock::now())) {
                 all = false;
                 continue;
             }
@@ -483,6 +494,7 @@ void Generator::take(Task& task) {
         if (!options_.contain_errors) throw Error(*task.error);
         answer.error = task.error->what();
         answer.error_code = task.error->code();
+        answer.constraint_failed = task.constraint_failed;
         return finish(task, FinishReason::kFailed);
     }
     if (task.scores()) {

@@ -61,6 +61,7 @@ struct Answer {
     std::optional<PrefixDifference> difference;  // why no more was reused; nothing: the cached text ended there
     std::string error;                           // of kFailed
     tsr_code error_code = TSR_OK;
+    bool constraint_failed = false;  // the error is the constraint's
 };
 
 // A token with the model's own probabilities: before bias, penalties and temperature.

@@ -58,6 +58,7 @@ struct Task {
     bool kept_over = false;
 
     std::unique_ptr<TokenConstraint> constraint;  // made for the first step
+    bool constraint_failed = false;               // it threw `error`
     // Those of the next token while the constraint is late; the task takes no part in steps then.
     std::vector<float> held_logits;
     uint32_t forced = 0;  // tokens behind the last that is cached which the constraint forced, but one

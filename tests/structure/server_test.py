@@ -123,7 +123,7 @@ class Structure(unittest.TestCase):
         held, other = self.later(max_tokens=50000, **ENDLESS), self.later(max_tokens=200)
         os.kill(self.wait_for_answer_process(), signal.SIGKILL)
         status, answer = held()
-        self.assertEqual(status, 500, answer)
+        self.assertEqual((status, answer["error"]["code"]), (503, "structure_failed"), answer)
         self.assertIn("grammar has ended", answer["error"]["message"])
         self.assertEqual(other()[0], 200)
         self.assertEqual(self.text(regex="[0-9]{2}x")[2], "x")
@@ -138,7 +138,7 @@ class Structure(unittest.TestCase):
             count += 1
         self.assertGreater(count, 0)
         status, answer = held()
-        self.assertEqual(status, 500, answer)
+        self.assertEqual((status, answer["error"]["code"]), (503, "structure_failed"), answer)
         self.assertIn("did not answer", answer["error"]["message"])
         running_server.wait_for(lambda: stopped not in helpers(self.server.process), "the process that hangs is still there")
 
@@ -176,12 +176,65 @@ class Structure(unittest.TestCase):
             start = time.monotonic()
             status, answer = self.ask(max_tokens=20, **fields)
             print(f"{str(fields)[:60]:62} {status} {time.monotonic() - start:5.2f} s  {answer.get('error', {}).get('message', answer.get('choices', [{}])[0].get('finish_reason'))[:90]!r}", flush=True)
-            self.assertIn(status, (200, 400, 500))
+            self.assertIn(status, (200, 400))
             self.assertTrue(self.server.alive())
         ended.set()
         thread.join()
         self.assertEqual(statuses, {200})
         print(f"the other client waited {slowest[0]:.2f} s at most", flush=True)
+
+
+class Limits(unittest.TestCase):
+    """Limits of the engine that an answer reaches after it has begun: the request is refused with the reason, in a stream by its last event."""
+
+    def answers(self, server, schema):
+        """Of each API: the status, or None in a stream, and the error of the answer that is held to the schema."""
+        form = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+        hi = {"model": "x", "messages": [{"role": "user", "content": "hi"}]}
+        for path, body in (("/v1/completions", {"prompt": "a", "max_tokens": 100, "json_schema": schema}), ("/v1/chat/completions", {**hi, "max_tokens": 100, "response_format": form}),
+                           ("/v1/responses", {"input": "hi", "max_output_tokens": 100, "text": {"format": {"type": "json_schema", "name": "a", "schema": schema}}}),
+                           ("/v1/messages", {**hi, "max_tokens": 100, "output_config": {"format": {"type": "json_schema", "schema": schema}}}),
+                           ("/completion", {"prompt": "a", "n_predict": 100, "json_schema": schema}), ("/api/chat", {**hi, "options": {"num_predict": 100}, "format": schema})):
+            for stream in (False, True):
+                status, answer = server.request("POST", path, {**body, "stream": stream})
+                if stream and status == 200:
+                    events = [json.loads(line.removeprefix("data: ")) for line in answer.decode().splitlines() if line.startswith(("data: {", "{"))]
+                    status, answer = None, events[-1].get("response", events[-1])
+                yield path, status, answer["error"]
+
+    def test_a_grammar_whose_rest_is_too_large(self):
+        """Its beginning compiles; the value of "b" has more alternatives than llguidance takes at one place."""
+        many = 1200
+        schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[a-z]{10}$"}, "b": {"anyOf": [{"$ref": f"#/$defs/d{i}"} for i in range(many)]}},
+                  "required": ["a", "b"], "additionalProperties": False,
+                  "$defs": {f"d{i}": {"type": "object", "properties": {f"k{i}": {"$ref": f"#/$defs/d{i}"}}, "required": [f"k{i}"], "additionalProperties": False} for i in range(many)}}
+        with RunningServer() as server:
+            status, answer = server.request("POST", "/v1/completions", {"prompt": "a", "regex": "a"})
+            if status == 501:
+                self.skipTest(answer["error"]["message"])
+            for path, status, error in self.answers(server, schema):
+                self.assertIn(status, (400, None), path)
+                self.assertRegex(str(error), "cannot be enforced in the rest of the answer.*items; max is.*simplify it")
+            self.assertEqual(server.request("POST", "/v1/completions", {"prompt": "a", "max_tokens": 5})[0], 200)
+
+    def test_each_limit(self):
+        real = pathlib.Path(running_server.PROGRAM).resolve().parents[1] / "lib" / "tessera" / "structured" / "libllguidance.so"
+        failing = os.environ["TSR_FAILING_LLGUIDANCE"]
+        if not real.exists():
+            self.skipTest(f"{real} is missing")
+        with RunningServer("--structured-library", failing, environment={"TSR_TEST_LLGUIDANCE": str(real)}) as server:
+            for word, message in (("spinning", "takes more than 500 ms of CPU time; simplify it"), ("growing", "needs more than 512 MiB of memory"), ("refusing", "too many items; simplify it"), ("dying", None)):
+                for path, status, error in self.answers(server, {"type": "string", "pattern": f"^([a-z]{{20,60}}|{word})$"}):
+                    limit = message is not None
+                    self.assertIn(status, (400 if limit else 503, None))
+                    self.assertIn(message if limit else "has ended", error["message"] if isinstance(error, dict) else error)
+                    if path == "/v1/responses" and status is None:
+                        self.assertEqual(error["code"], "invalid_prompt" if limit else "structure_failed")
+                    elif path == "/v1/messages":
+                        self.assertEqual(error["type"], "invalid_request_error" if limit else "overloaded_error")
+                    elif path != "/api/chat":
+                        self.assertEqual((error["type"], error["code"], bool(error["param"])), ("invalid_request_error", "structure_limit", True) if limit else ("unavailable_error", "structure_failed", True))
+                self.assertEqual(server.request("POST", "/v1/completions", {"prompt": "a", "max_tokens": 3, "regex": "[a-z]+"})[0], 200)
 
 
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}

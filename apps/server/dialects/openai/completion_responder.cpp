@@ -157,10 +157,11 @@ void CompletionResponder::write_choice(text::JsonWriter& json, size_t index) {
 void CompletionResponder::on_finish(size_t index, const session::Answer& answer) {
     const Echo& echo = echoes_[prompt_of(index)];
     if (is_first(index) && !echo.complete()) {
-        return fail(500,
-                    fmt::format("the answer ended ({}) when {} of the prompt's {} tokens had been scored",
-                                session::reason_name(answer.reason), echo.known, echo.texts.size()),
-                    "step_failed");
+        return fail({500,
+                     fmt::format("the answer ended ({}) when {} of the prompt's {} tokens had been scored",
+                                 session::reason_name(answer.reason), echo.known, echo.texts.size()),
+                     {},
+                     "step_failed"});
     }
     choices_[index].finish = finish_word(answer.reason);
     if (streams()) send_choice(index, timings_json(answer));

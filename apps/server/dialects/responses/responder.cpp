@@ -44,7 +44,11 @@ void ResponsesResponder::write_unfinished(text::JsonWriter& json, std::string_vi
     write_head(json, status);
     json.key("error");
     if (error) {
-        json.begin_object().member("code", error->code().empty() ? "server_error" : std::string_view(error->code()));
+        // Of the API's own codes this one says that the same request would fail again.
+        const std::string_view code = error->status() == 400  ? "invalid_prompt"
+                                      : error->code().empty() ? "server_error"
+                                                              : std::string_view(error->code());
+        json.begin_object().member("code", code);
         json.member("message", std::string_view(error->what())).end_object();
     } else {
         json.null();
