@@ -84,8 +84,9 @@ void set_effort(std::string_view effort, const Fields& fields, std::string_view 
     tell_effort(effort, model, options);
 }
 
-void set_reasoning_budget(int64_t tokens, const ModelText& model, Conversation& conversation) {
+void set_reasoning_budget(int64_t tokens, std::string_view field, const ModelText& model, Conversation& conversation) {
     conversation.reasoning_budget = tokens;
+    conversation.reasoning_budget_field = field;
     if (tokens == 0 && model.writer->can_think()) conversation.options.thinking = false;
 }
 
@@ -234,6 +235,19 @@ bool hold_answer(ChatRequest& read, const Conversation& conversation, const Mode
 void limit_reasoning(ChatRequest& read, const Conversation& conversation, bool demanded, const ModelText& model) {
     const text::ReplySyntax& syntax = read.chat.syntax;
     if (!syntax.reasoning) return;
+    if (!structure::can_end_reasoning(syntax, *model.tokenizer)) {
+        const std::string& field = conversation.reasoning_budget_field;
+        // Without thinking there is nothing to end.
+        const bool off = conversation.reasoning_budget == 0 && model.writer->can_think();
+        if (conversation.reasoning_budget.value_or(-1) >= 0 && !off)
+            throw ApiError(
+                400,
+                fmt::format("{}: a reasoning budget cannot be enforced with this model: its vocabulary cannot "
+                            "spell {}, which ends reasoning; leave the field out",
+                            field, syntax.reasoning_end),
+                field, "not_supported");
+        return;
+    }
     session::Request& request = read.request;
     const uint64_t context = model.context_of_request(), prompt = request.prompt.size();
     const uint64_t answer = std::min<uint64_t>(request.max_new_tokens, context > prompt ? context - prompt : 0);

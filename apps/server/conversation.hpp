@@ -44,6 +44,7 @@ struct Conversation {
     bool allow_unenforced = false;
     CustomTools custom_tools = {};
     std::optional<int64_t> reasoning_budget = {};  // tokens; negative: any number; nothing: the server's
+    std::string reasoning_budget_field = {};       // that asks for it, "thinking.budget_tokens"
 };
 
 // Which tools are to be called.
@@ -106,8 +107,9 @@ void set_thinking(bool thinking, std::string_view field, const ModelText& model,
 void set_effort(std::string_view effort, const Fields& fields, std::string_view name, const ModelText& model,
                 text::ChatOptions& options);
 
-// Sets how many tokens of reasoning the answer may have; 0 switches thinking off where there is a switch.
-void set_reasoning_budget(int64_t tokens, const ModelText& model, Conversation& conversation);
+// Sets how many tokens of reasoning the answer may have, as `field` asks; 0 switches thinking off where there is a
+// switch.
+void set_reasoning_budget(int64_t tokens, std::string_view field, const ModelText& model, Conversation& conversation);
 
 // Gives the word, "minimal" to "max", to a template that knows efforts.
 void tell_effort(std::string_view effort, const ModelText& model, text::ChatOptions& options);
@@ -161,7 +163,8 @@ text::WrittenChat write(const Conversation& conversation, const ModelText& model
                         const std::function<void(uint64_t fewest_bytes)>& check);
 
 // Sets the tokens of the request's prompt, how its answer is read, what it is held to and when its reasoning ends.
-// Throws ApiError("context_length_exceeded"), what hold_to() throws, and Error for what the template refuses.
+// Throws ApiError("context_length_exceeded"), ApiError(400) for a reasoning budget that cannot be enforced, what
+// hold_to() throws, and Error for what the template refuses.
 void write_prompt(ChatRequest& read, const Conversation& conversation, const ModelText& model);
 
 }  // namespace tessera::server

@@ -22,6 +22,7 @@ struct ModelText {
     std::string writer_fault;                      // why
     session::SamplingParameters sampling;          // where a request says nothing
     std::optional<int64_t> reasoning_budget;       // tokens, where a request says nothing; negative: any number
+    std::string reasoning_budget_fault;            // why it cannot be enforced; empty: it can
     bool random_seed = true;                       // each request that says none gets another
     // Of hidden states, where a request says nothing; nothing: as the file asks, which is not computed.
     std::optional<session::Pooling> pooling = session::Pooling::kLast;

@@ -6,6 +6,7 @@
 #include "apps/server/model_host.hpp"
 #include "apps/server/server.hpp"
 #include "apps/server/service_manager.hpp"
+#include "apps/structure/reasoning_limit.hpp"
 #include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
@@ -20,6 +21,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <span>
 #include <thread>
 
 namespace tessera::server {
@@ -37,6 +39,17 @@ std::optional<session::Pooling> pooling_of(const ServerSettings& settings, const
     const auto type = metadata.find_as<int64_t>(key);
     if (!type || *type == 0 || *type == 3) return session::Pooling::kLast;
     return *type == 1 ? std::optional(session::Pooling::kMean) : std::nullopt;
+}
+
+// Returns why the model's reasoning budget cannot be enforced, or nothing.
+std::string budget_fault(const ServedModel& model) {
+    if (model.reasoning_budget.value_or(-1) <= 0 || !model.writer) return {};
+    text::ChatOptions options = model.writer->options();
+    if (model.writer->can_think()) options.thinking = true;
+    const text::ChatMessage question{"user", "hi"};
+    const text::ReplySyntax syntax = model.writer->write(std::span(&question, 1), options).reply;
+    if (!syntax.reasoning || structure::can_end_reasoning(syntax, *model.tokenizer)) return {};
+    return fmt::format("the vocabulary cannot spell {}, which ends reasoning", syntax.reasoning_end);
 }
 
 // For all but pages at the end; systemd is asked for both.
@@ -80,6 +93,9 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     served->sampling =
         sampling_parameters(options.model, model.bundled, *served->tokenizer, model.file.metadata(), say);
     served->reasoning_budget = options.model.reasoning_budget;
+    served->reasoning_budget_fault = budget_fault(*served);
+    if (!served->reasoning_budget_fault.empty())
+        say(fmt::format("--reasoning-budget has no effect: {}", served->reasoning_budget_fault));
     served->random_seed = !options.model.seed_given;
     served->infill = text::find_infill_tokens(model.file.metadata(), *served->tokenizer);
     served->pooling = pooling_of(options.server, model.file.metadata());

@@ -185,6 +185,12 @@ uint32_t reasoning_tokens(std::optional<int64_t> budget, uint64_t answer, bool d
     return static_cast<uint32_t>(std::min<uint64_t>(tokens, ReasoningLimit::kNone));
 }
 
+bool can_end_reasoning(const text::ReplySyntax& syntax, const text::Tokenizer& tokenizer) {
+    if (syntax.framing == text::ReplyFraming::kMarkers) return !tokens_of(syntax.reasoning_end, tokenizer).empty();
+    const MessageMarks marks = message_marks(syntax.framing);
+    return !tokens_of(std::string(marks.next) + std::string(marks.content), tokenizer).empty();
+}
+
 std::unique_ptr<session::TokenConstraint> limit_reasoning(std::unique_ptr<session::TokenConstraint> inner,
                                                           const text::ReplySyntax& syntax,
                                                           const text::Tokenizer& tokenizer, ReasoningLimit limit) {

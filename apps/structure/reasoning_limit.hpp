@@ -26,6 +26,10 @@ struct ReasoningLimit {
 // leaves some.
 uint32_t reasoning_tokens(std::optional<int64_t> budget, uint64_t answer, bool demanded);
 
+// Returns whether the vocabulary can spell the mark that ends reasoning of this syntax; without it no limit has an
+// effect.
+bool can_end_reasoning(const text::ReplySyntax& syntax, const text::Tokenizer& tokenizer);
+
 // Returns a constraint for an answer of this syntax. When its reasoning has reached the limit, the tokens of the
 // closing marker are forced; then the answer goes on. A character or a call that has begun is completed before.
 // `inner`: what limits the answer's tokens besides; null: nothing. `tokenizer` outlives the constraint.

@@ -22,6 +22,11 @@ void AnswerForm::hold(session::Request& request, const text::ReplySyntax* reply)
     const uint32_t tokens = structure::reasoning_tokens(settings_.reasoning_budget,
                                                         std::min<uint64_t>(request.max_new_tokens, room), demanded);
     if (tokens == structure::ReasoningLimit::kNone) return;
+    if (settings_.reasoning_budget.value_or(-1) > 0 && !structure::can_end_reasoning(*reply, tokenizer_))
+        throw UsageError(
+            fmt::format("--reasoning-budget: cannot be enforced with this model: its vocabulary cannot spell "
+                        "{}, which ends reasoning; leave the flag out",
+                        reply->reasoning_end));
     request.make_constraint = [inner = std::move(request.make_constraint), syntax = *reply, &tokenizer = tokenizer_,
                                tokens] {
         return structure::limit_reasoning(inner ? inner() : nullptr, syntax, tokenizer, {tokens, nullptr});

@@ -19,16 +19,17 @@ def byte_tokens():
     return [texts[b] for b in range(256)]
 
 
-def write_model(path, chains, name="scripted", template=None, keys=None, context=4096):
+def write_model(path, chains, name="scripted", template=None, keys=None, context=4096, lacks=""):
     """`chains`: lists of texts, each of which is followed by the next one of its list, wherever it is. What begins with '<' is a control
     token, and the last one of a list is followed by the end. `template`: the file's chat template. `keys`: called with the writer and the numbers of tokens,
-    writes more keys. Texts must be such that no prompt has them by chance."""
+    writes more keys. `lacks`: ASCII characters that the vocabulary cannot spell. Texts must be such that no prompt has them by chance."""
     of_byte = byte_tokens()
     spoken = list(dict.fromkeys(text for chain in chains for text in chain))
     controls = list(dict.fromkeys([BEGIN, END, "<｜User｜>", "<｜Assistant｜>"] + [text for text in spoken if text.startswith("<")]))
     words = [text for text in spoken if not text.startswith("<")]
     words.insert(0, "\x00\x01")  # A vocabulary of this kind has at least one merge; no prompt has these bytes.
-    tokens = of_byte + ["".join(of_byte[b] for b in word.encode()) for word in words] + controls
+    spelt = [of_byte[0] * (2 + lacks.index(chr(b))) if chr(b) in lacks else text for b, text in enumerate(of_byte)]
+    tokens = spelt + ["".join(of_byte[b] for b in word.encode()) for word in words] + controls
     number = {text: 256 + i for i, text in enumerate(words)} | {text: 256 + len(words) + i for i, text in enumerate(controls)}
     assert len(set(tokens)) == len(tokens) <= WIDTH, "a text is there twice, or there are too many"
 

@@ -17,6 +17,7 @@ import jsonschema
 import running_server
 from hostile_forms import HOSTILE_FORMS
 from running_server import LONG_ANSWERS, RunningServer, chat
+from scripted_model import write_model
 
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
                                            "role": {"enum": ["admin", "user"]}}, "required": ["name", "age", "role"], "additionalProperties": False}
@@ -299,6 +300,30 @@ class Reasoning(unittest.TestCase):
         line = "structured output is available" if told["available"] else "structured output is not available"
         self.assertTrue(any(one.startswith(line) for one in self.server.lines), self.server.lines)
         self.assertEqual(told["available"], not told["reason"])
+
+
+class ReasoningThatCannotBeEnded(unittest.TestCase):
+    """A vocabulary without the mark that ends reasoning, and without one of its characters."""
+
+    def test_budgets_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "scripted.gguf")
+            write_model(path, [["<think>", "Hm, ", "weather."]], lacks="/")
+            with RunningServer("-m", path, "--chat-template", "deepseek-v3.1", "--reasoning-budget", "5") as server:
+                why = "the vocabulary cannot spell </think>, which ends reasoning"
+                self.assertIn(f"--reasoning-budget has no effect: {why}\n", server.lines)
+                self.assertEqual(server.request("GET", "/props")[1]["reasoning_budget"], {"tokens": 5, "enforced": False, "reason": why})
+                for fields in ({}, {"reasoning_budget": -1}, {"thinking_budget": 0}):
+                    self.assertEqual(server.request("POST", "/v1/chat/completions", chat(max_tokens=5, reasoning_effort="none" if fields.get("thinking_budget") == 0 else "high", **fields))[0], 200)
+                for name in ("reasoning_budget", "thinking_budget_tokens", "thinking_budget", "thinking_token_budget"):
+                    status, answer = server.request("POST", "/v1/chat/completions", chat(max_tokens=5, reasoning_effort="high", **{name: 3}))
+                    self.assertEqual((status, answer["error"]["param"], answer["error"]["code"]), (400, name, "not_supported"))
+                    self.assertIn("</think>", answer["error"]["message"])
+                status, answer = server.request("POST", "/v1/messages", {"model": "x", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}], "thinking": {"type": "enabled", "budget_tokens": 3}})
+                self.assertEqual((status, answer["error"]["type"]), (400, "invalid_request_error"))
+                self.assertIn("thinking.budget_tokens", answer["error"]["message"])
+        with RunningServer("--chat-template", "qwen3", "--reasoning-budget", "5") as server:
+            self.assertEqual(server.request("GET", "/props")[1]["reasoning_budget"], {"tokens": 5, "enforced": True, "reason": ""})
 
 
 class LarkTools(unittest.TestCase):

@@ -111,6 +111,9 @@ HttpResponse props(const EndpointContext& context, const HttpRequest&) {
     json.key("speculative").begin_object().member("n_max", model.draft_tokens.value_or(0)).end_object();
     json.key("structured_output").begin_object().member("available", model.structure_fault.empty());
     json.member("reason", model.structure_fault).end_object();
+    json.key("reasoning_budget").begin_object().member("tokens", model.reasoning_budget.value_or(-1));
+    json.member("enforced", model.reasoning_budget_fault.empty());
+    json.member("reason", model.reasoning_budget_fault).end_object();
     json.member("endpoint_slots", settings.slots).member("endpoint_metrics", settings.metrics);
     json.member("build_info", "tessera " TSR_VERSION).end_object();
     return json_response(std::move(out));

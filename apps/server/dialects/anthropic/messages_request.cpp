@@ -240,7 +240,10 @@ Thinking read_thinking(const Fields& fields, const ModelText& model, Conversatio
         thinking.reject("display", "omitted, updates, summarized or full");
     const auto budget = thinking.integer("budget_tokens", 0, std::numeric_limits<uint32_t>::max());
     thinking.check_read();
-    if (budget && *type == "enabled") conversation.reasoning_budget = *budget;
+    if (budget && *type == "enabled") {
+        conversation.reasoning_budget = *budget;
+        conversation.reasoning_budget_field = thinking.path("budget_tokens");
+    }
     if (model.writer->can_think()) conversation.options.thinking = *type != "disabled";
     return {*type == "enabled", display == "omitted" || display == "updates"};
 }

@@ -27,10 +27,15 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     Conversation conversation = read_conversation(fields, model);
     conversation.structure = std::move(structure);
     conversation.allow_unenforced = allows_unenforced(fields);
+    std::string_view asks;
     if (const auto budget =
             read_any(fields, {"reasoning_budget", "thinking_budget_tokens", "thinking_budget", "thinking_token_budget"},
-                     [&](std::string_view name) { return fields.integer(name, -1, kMaximumBudget); }))
-        set_reasoning_budget(*budget, model, conversation);
+                     [&](std::string_view name) {
+                         const auto given = fields.integer(name, -1, kMaximumBudget);
+                         if (given) asks = name;
+                         return given;
+                     }))
+        set_reasoning_budget(*budget, asks, model, conversation);
     fields.check_read();
     write_prompt(read, conversation, model);
     return read;
