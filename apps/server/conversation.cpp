@@ -32,12 +32,13 @@ std::string input_grammar(const Conversation& conversation, const std::string& t
 
 // Calls that the model may choose.
 AskedCalls free_calls(const Conversation& conversation, std::string field) {
-    AskedCalls asked{{}, {.any = true, .several = !conversation.one_call}, std::move(field)};
+    const bool optional = !any_strict(conversation.options.tools);
+    AskedCalls asked{{}, {.any = true, .several = !conversation.one_call}, std::move(field), optional};
     for (const text::ChatTool& tool : conversation.options.tools) {
         const std::string grammar = input_grammar(conversation, tool.name);
         // The model chooses, and its description says what the grammar is.
-        const bool allow = conversation.allow_unenforced || !grammar.empty();
-        asked.tools.push_back({tool.name, tool.parameters, tool.strict, allow, grammar});
+        const bool allow = conversation.allow_unenforced || !tool.strict || !grammar.empty();
+        asked.tools.push_back({tool.name, tool.parameters, true, allow, grammar});
     }
     return asked;
 }
@@ -180,7 +181,7 @@ void choose_tools(const ToolChoice& choice, const Fields& fields, Conversation& 
     if (!required) std::erase_if(tools, [&](const text::ChatTool& tool) { return !chooses(tool); });
     conversation.one_call = !choice.parallel;
     if (!required) {
-        if (any_strict(tools)) conversation.calls = free_calls(conversation, "tools");
+        conversation.calls = free_calls(conversation, "tools");
         return;
     }
     std::vector<structure::CallableTool> chosen;
@@ -267,9 +268,9 @@ void limit_reasoning(ChatRequest& read, const Conversation& conversation, bool d
 void write_prompt(ChatRequest& read, const Conversation& conversation, const ModelText& model) {
     text::WrittenChat written = write(conversation, model, [&](uint64_t bytes) { check_length(bytes, model); });
     check_length(written.text.size(), model);
-    const bool calls_only =
-        !conversation.calls.tools.empty() && (!conversation.structure || !conversation.calls.count.any);
-    written.reply.exact = calls_only || conversation.structure;
+    // An answer that may be free may have calls in the forms that models write instead of theirs.
+    const AskedCalls& calls = conversation.calls;
+    written.reply.exact = conversation.structure || (!calls.tools.empty() && !calls.optional);
     written.reply.whole = !read.delivery.stream;
     session::Request& request = read.request;
     request.prompt = model.writer->tokens(written, 0, most_prompt_tokens(model));
@@ -298,10 +299,7 @@ bool hold_answer(ChatRequest& read, const Conversation& conversation, const Mode
         hold_to_calls(read, calls, nullptr, model);
         return !calls.count.any;
     }
-    if (!structure) {
-        report_unenforced(conversation.options.tools, read.delivery);
-        return false;
-    }
+    if (!structure) return false;
     report_unenforced(*structure, read.delivery);
     if (reply.content_begun)
         throw ApiError(400, fmt::format("{}: the message to be continued is not held to it", structure->field),

@@ -1,11 +1,14 @@
 #include "apps/server/tool_constraint.hpp"
 
 #include "apps/server/api_error.hpp"
+#include "apps/structure/lenient_constraint.hpp"
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <utility>
@@ -101,26 +104,32 @@ class ToolCompiler {
     std::vector<std::string> freed_;
 };
 
+// Tokens that are never drawn.
+bool has_bans(const session::Request& request) {
+    return std::ranges::any_of(request.sampling.logit_bias, [](const auto& bias) { return std::isinf(bias.second); });
+}
+
 }  // namespace
 
 void hold_to_calls(ChatRequest& read, AskedCalls asked, const structure::Body* otherwise, const ModelText& model) {
     if (read.chat.syntax.content_begun && !asked.count.any)
         throw ApiError(400, fmt::format("{}: the message to be continued is not held to calls", asked.field),
                        asked.field);
-    ToolCompiler(read, asked, otherwise, model).run();
-}
-
-void report_unenforced(std::span<const text::ChatTool> tools, Delivery& delivery) {
-    for (const text::ChatTool& tool : tools) {
-        try {
-            const structure::ReadSchema schema = structure::read_schema(structure::parse_schema(tool.parameters),
-                                                                        {.closed = true, .allow_unenforced = true});
-            for (const std::string& place : schema.unenforced)
-                delivery.unenforced.push_back(fmt::format("tools.{}/{}", tool.name, place));
-        } catch (const Error&) {
-            delivery.unenforced.push_back(fmt::format("tools.{}", tool.name));
-        }
+    if (!asked.optional) return ToolCompiler(read, asked, otherwise, model).run();
+    std::vector<std::string> names;
+    for (const structure::CallableTool& tool : asked.tools) names.push_back("tools." + tool.name);
+    try {
+        if (has_bans(read.request))
+            throw ApiError(400, "of the tokens that schemas leave, logit_bias or ignore_eos may forbid all");
+        ToolCompiler(read, asked, otherwise, model).run();
+    } catch (const ApiError& error) {
+        log().debug("calls of tools are not held to their schemas: {}", error.what());
+        read.delivery.unenforced.insert(read.delivery.unenforced.end(), names.begin(), names.end());
+        return;
     }
+    read.request.make_constraint = [make = std::move(read.request.make_constraint)] {
+        return structure::free_where_it_fails(make);
+    };
 }
 
 }  // namespace tessera::server
