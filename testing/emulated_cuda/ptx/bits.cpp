@@ -170,12 +170,14 @@ constexpr auto kPermute = [](uint32_t a, uint32_t b, uint32_t selector) {
             s |= byte << 4 * i;
         }
     }
-    const uint64_t bytes = uint64_t{b} << 32 | a;
+    // In words of 32 bits and without a loop, so that lanes become elements of vectors.
     uint32_t result = 0;
+#pragma GCC unroll 4
     for (uint32_t i = 0; i < 4; ++i) {
-        const uint32_t byte = static_cast<uint32_t>(bytes >> 8 * (s >> 4 * i & 7u)) & 0xFFu;
-        const uint32_t sign = (byte >> 7) * 0xFFu;
-        result |= (s >> 4 * i & 8u ? sign : byte) << 8 * i;
+        const uint32_t chosen = s >> 4 * i;
+        const uint32_t byte = (chosen & 4u ? b : a) >> 8 * (chosen & 3u) & 0xFFu;
+        const uint32_t sign = (0u - (byte >> 7)) & 0xFFu;
+        result |= (chosen & 8u ? sign : byte) << 8 * i;
     }
     return result;
 };
