@@ -31,7 +31,8 @@ struct AskedCalls {
     std::vector<structure::CallableTool> tools = {};  // empty: to none
     structure::CallCount count = {};
     std::string field = {};  // that asks for it
-    // No tool is strict and no call is demanded: where the answer cannot be held to them, it is free, which is reported.
+    // No tool is strict and no call is demanded: where the answer cannot be held to them, it is free, which is
+    // reported.
     bool optional = false;
 };
 

@@ -50,7 +50,7 @@ class ToolCompiler {
     }
 
     void hold() {
-        const text::ReplySyntax& reply = read_.chat.syntax;
+        const text::ReplySyntax reply = syntax();
         structure::Body body;
         structure::GrammarText grammar;
         try {
@@ -63,6 +63,13 @@ class ToolCompiler {
         std::vector<std::string>& unenforced = read_.delivery.unenforced;
         for (const std::string& name : freed_) unenforced.push_back("tools." + name);
         for (const std::string& place : body.unenforced) unenforced.push_back("tools." + place);
+    }
+
+    // What the answer is held to has none of the other forms that its reader takes for calls.
+    text::ReplySyntax syntax() const {
+        text::ReplySyntax reply = read_.chat.syntax;
+        reply.exact = true;
+        return reply;
     }
 
     void free(size_t tool) {
@@ -88,7 +95,7 @@ class ToolCompiler {
         for (const size_t i : numbers) tools.push_back(asked_.tools[i]);
         try {
             const structure::Body body =
-                structure::calls_body(read_.chat.syntax, tools, {.any = false, .several = false}, *model_.tokenizer);
+                structure::calls_body(syntax(), tools, {.any = false, .several = false}, *model_.tokenizer);
             model_.structure->compile(structure::answer_grammar(body));
             return true;
         } catch (const Error& error) {
@@ -119,6 +126,10 @@ void hold_to_calls(ChatRequest& read, AskedCalls asked, const structure::Body* o
     std::vector<std::string> names;
     for (const structure::CallableTool& tool : asked.tools) names.push_back("tools." + tool.name);
     try {
+        text::ReplySyntax exact = read.chat.syntax;
+        exact.exact = true;
+        if (!structure::calls_have_mark(exact))
+            throw ApiError(400, "the model's calls begin as its other answers do, or with the kind of message");
         if (has_bans(read.request))
             throw ApiError(400, "of the tokens that schemas leave, logit_bias or ignore_eos may forbid all");
         ToolCompiler(read, asked, otherwise, model).run();

@@ -149,7 +149,7 @@ class TagArguments {
     // Any names, and any texts.
     CallArguments any() {
         const std::string text = rules_.bare_text({ValueKind::kText, {}, {}, ""}, {}, tags_.value_end);
-        std::string values = fmt::format("{} {}", optional_breaks(tags_.text_begin, tokenizer_), text);
+        std::string values = fmt::format("{} {}", format_text(tags_.text_begin, tokenizer_), text);
         if (tags_.named_end) {
             // A grammar cannot repeat a name: the reader takes any for the end of the innermost tag.
             const std::array<std::string, 2> names = {"/[^<>\"{}\\n\\r\\t \\/]{1,100}/", "~/invoke/"};
@@ -157,11 +157,10 @@ class TagArguments {
         }
         if (has_marks())
             values +=
-                fmt::format(" | {} {} {}", optional_breaks(tags_.json_begin, tokenizer_), rules_.any_value(), end(""));
-        return {
-            fmt::format("({} /[^<>\"{{}}\\n\\r\\t ]{{1,100}}/ ({}) {})*", optional_breaks(tags_.key_begin, tokenizer_),
-                        values, optional_breaks(tags_.after_value, tokenizer_)),
-            rules_.take_rules()};
+                fmt::format(" | {} {} {}", format_text(tags_.json_begin, tokenizer_), rules_.any_value(), end(""));
+        return {fmt::format("({} /[^<>\"{{}}\\n\\r\\t ]{{1,100}}/ ({}) {})*", format_text(tags_.key_begin, tokenizer_),
+                            values, format_text(tags_.after_value, tokenizer_)),
+                rules_.take_rules()};
     }
 
   private:
@@ -207,8 +206,8 @@ class TagArguments {
     }
     std::string end(const std::string& name) const { return lark_markers(end_of(name), tokenizer_); }
     std::string begun(const std::string& key, std::string_view mark, const std::string& values) const {
-        return fmt::format("{} ({}) {}", optional_breaks(key + std::string(mark), tokenizer_), values,
-                           optional_breaks(tags_.after_value, tokenizer_));
+        return fmt::format("{} ({}) {}", format_text(key + std::string(mark), tokenizer_), values,
+                           format_text(tags_.after_value, tokenizer_));
     }
 
     // `known`: the reader knows that it is one. `name`: of the parameter.
@@ -288,13 +287,16 @@ CallArguments call_arguments(const CallFormat& format, const CallableTool& tool,
     return tool.held ? arguments.of(parameters_in(parameters.get_object(), left_out), left_out) : arguments.any();
 }
 
-std::string optional_breaks(std::string_view text, const text::Tokenizer& tokenizer) {
+std::string format_text(std::string_view text, const text::Tokenizer& tokenizer) {
+    constexpr char kStandIns[] = {kOptionalBreak, kOptionalBlanks, kIndexNumber};
     std::string made;
     for (;;) {
-        const size_t at = text.find(kOptionalBreak);
+        const size_t at = text.find_first_of(std::string_view(kStandIns, std::size(kStandIns)));
         made += (made.empty() ? "" : " ") + lark_markers(text.substr(0, at), tokenizer);
         if (at == text.npos) return made;
-        made += " \"\\n\"?";
+        made += text[at] == kOptionalBreak    ? " \"\\n\"?"
+                : text[at] == kOptionalBlanks ? " (/[ \\n]{1,16}/)?"
+                                              : " /[0-9]{1,4}/";
         text.remove_prefix(at + 1);
     }
 }

@@ -23,7 +23,7 @@ CallArguments call_arguments(const CallFormat& format, const CallableTool& tool,
                              const std::string& prefix, const text::ReplySyntax& reply,
                              const text::Tokenizer& tokenizer, std::vector<std::string>& unenforced);
 
-// As lark_markers(), with kOptionalBreak.
-std::string optional_breaks(std::string_view text, const text::Tokenizer& tokenizer);
+// As lark_markers(), with what kOptionalBreak and the like stand for.
+std::string format_text(std::string_view text, const text::Tokenizer& tokenizer);
 
 }  // namespace tessera::structure

@@ -11,8 +11,11 @@ namespace tessera::structure {
 
 enum class ArgumentsSyntax : uint8_t { kJson, kTags, kPython, kGemma };
 
-// What a parameter stands in. kOptionalBreak: a line break that templates of some models write.
-inline constexpr char kOptionalBreak = '\v';
+// In the texts below: a line break that templates of some models write, blanks that some models write, and the number
+// of a call.
+inline constexpr char kOptionalBreak = '\v', kOptionalBlanks = '\f', kIndexNumber = '\a';
+
+// What a parameter stands in.
 
 struct TagFormat {
     std::string_view key_begin;
@@ -23,6 +26,13 @@ struct TagFormat {
     std::string_view forbidden;  // what the reader takes for the end of a value
     bool drops_breaks = false;   // the reader takes a line break at the beginning and the end of a text for none of it
     bool named_end = false;      // the key and ">" follow value_end
+};
+
+// An id that the model may write of a call; it is read and not kept.
+struct CallId {
+    enum class Place : uint8_t { kNone, kBeforeName, kAfterName, kAfterArguments };
+    Place place = Place::kNone;
+    std::string_view begin = {}, end = {};
 };
 
 struct CallFormat {
@@ -40,6 +50,7 @@ struct CallFormat {
     std::string_view name_again = {};
     // Marks that may stand before the section, each or none.
     std::string_view maybe_before = {}, maybe_before_2 = {};
+    CallId id = {};
 };
 
 // Null: the syntax has no calls.

@@ -40,22 +40,32 @@ void check_name(const std::string& name) {
         fail(TSR_INVALID_ARGUMENT, "its name has a character that ends names in the model's format of calls");
 }
 
+// Empty: no id stands there.
+std::string maybe_id(const CallId& id, CallId::Place place, const text::Tokenizer& tokenizer) {
+    if (id.place != place) return {};
+    return fmt::format("({} /[A-Za-z0-9]{{1,9}}/ {})? ", lark_markers(id.begin, tokenizer),
+                       lark_markers(id.end, tokenizer));
+}
+
 // What follows the opening of a call: the name, the arguments, the end. `unenforced`: gets places of the schema.
 std::string held_call_rules(const CallFormat& format, const CallableTool& tool, size_t number,
                             const text::ReplySyntax& reply, const text::Tokenizer& tokenizer,
                             std::vector<std::string>& unenforced) {
     ReadSchema parameters = parameters_of(tool);
     unenforced = std::move(parameters.unenforced);
-    const std::string end = optional_breaks(format.call_end, tokenizer);
+    const std::string end = format_text(format.call_end, tokenizer);
+    const auto id = [&](CallId::Place place) { return maybe_id(format.id, place, tokenizer); };
     if (format.arguments == ArgumentsSyntax::kJson) {
         std::string begin, close;
         if (format.after_name.empty()) {
-            begin = lark_text(
-                fmt::format("{{\"{}\": {}, \"{}\": ", format.name_key, lark_text(tool.name), format.arguments_key));
-            close = "\"}\" ";
+            begin = fmt::format("\"{{\" {}{}", id(CallId::Place::kBeforeName),
+                                lark_text(fmt::format("\"{}\": {}, \"{}\": ", format.name_key, lark_text(tool.name),
+                                                      format.arguments_key)));
+            close = id(CallId::Place::kAfterArguments) + "\"}\" ";
         } else {
             check_name(tool.name);
-            begin = lark_markers(tool.name + std::string(format.after_name), tokenizer);
+            begin = fmt::format("{} {}{}", lark_text(tool.name), id(CallId::Place::kAfterName),
+                                format_text(format.after_name, tokenizer));
         }
         if (!tool.input_grammar.empty() && tool.held) {
             Gbnf input = parse_lark(tool.input_grammar);
@@ -74,9 +84,8 @@ std::string held_call_rules(const CallFormat& format, const CallableTool& tool, 
         format.name_again.empty() ? tool.name : tool.name + std::string(format.name_again) + tool.name;
     const CallArguments arguments =
         call_arguments(format, tool, parameters.schema, fmt::format("c{}", number), reply, tokenizer, unenforced);
-    return fmt::format("call{}: {} {} {}\n{}", number,
-                       optional_breaks(name + std::string(format.after_name), tokenizer), arguments.expression, end,
-                       arguments.rules);
+    return fmt::format("call{}: {} {} {}\n{}", number, format_text(name + std::string(format.after_name), tokenizer),
+                       arguments.expression, end, arguments.rules);
 }
 
 // The same; arguments are any object where the schema cannot be held to and the tool allows that.
@@ -108,9 +117,9 @@ std::string call_rules(const CallFormat& format, const CallableTool& tool, size_
 }
 
 // `calls`: what follows `opening`.
-std::string any_body(const CallFormat& format, const text::ReplySyntax& reply, const std::string& opening,
-                     const std::string& calls, const text::Tokenizer& tokenizer) {
-    const std::string whole = lark_markers(opening, tokenizer) + " " + calls;
+std::string any_body(const text::ReplySyntax& reply, const std::string& opening, const std::string& calls,
+                     const text::Tokenizer& tokenizer) {
+    const std::string whole = format_text(opening, tokenizer) + " " + calls;
     // Text in which nothing begins that the reader would take for a call.
     const std::vector<std::string> never = call_markers(reply);
     const std::string free = lark_without(never);
@@ -131,7 +140,7 @@ std::string any_body(const CallFormat& format, const text::ReplySyntax& reply, c
     }
     const Expression begun = lark_until(free, *marker, "BEGUN", tokenizer);
     return fmt::format("body: FREE | {} {} {}\nFREE: {}\n{}", begun.text,
-                       lark_markers(std::string_view(opening).substr(marker->size()), tokenizer), calls, free,
+                       format_text(std::string_view(opening).substr(marker->size()), tokenizer), calls, free,
                        begun.rules);
 }
 
@@ -141,7 +150,7 @@ std::string either_body(const text::ReplySyntax& reply, const Body& otherwise, c
     constexpr std::string_view kFirst = "body";
     return fmt::format("body: {} other | {} {}\nother{}",
                        otherwise.has_header ? std::string() : content_header(reply, tokenizer),
-                       lark_markers(opening, tokenizer), calls, otherwise.rules.substr(kFirst.size()));
+                       format_text(opening, tokenizer), calls, otherwise.rules.substr(kFirst.size()));
 }
 
 }  // namespace
@@ -161,6 +170,14 @@ std::vector<std::string> call_markers(const text::ReplySyntax& reply) {
     return found;
 }
 
+bool calls_have_mark(const text::ReplySyntax& reply) {
+    const CallFormat* const format = call_format(reply.tools);
+    if (!format || reply.framing != text::ReplyFraming::kMarkers) return false;
+    const std::string opening = std::string(format->section) + std::string(format->call);
+    const std::vector<std::string> marks = call_markers(reply);
+    return std::ranges::any_of(marks, [&](const std::string& mark) { return opening.starts_with(mark); });
+}
+
 Body calls_body(const text::ReplySyntax& reply, std::span<const CallableTool> tools, CallCount count,
                 const text::Tokenizer& tokenizer, const Body* otherwise) {
     const CallFormat* const format = call_format(reply.tools);
@@ -168,19 +185,19 @@ Body calls_body(const text::ReplySyntax& reply, std::span<const CallableTool> to
     const std::string opening = std::string(format->section) + std::string(format->call);
     std::string calls = "one";
     if (count.several && !format->one_alone)
-        calls += fmt::format(" ({} {} one)*", optional_breaks(format->between, tokenizer),
+        calls += fmt::format(" ({} {} one)*", format_text(format->between, tokenizer),
                              lark_markers(format->call, tokenizer));
-    calls += " " + lark_markers(format->section_end, tokenizer);
+    calls += " " + format_text(format->section_end, tokenizer);
     Body body{.rules = "", .has_header = true};
     std::string before;
     for (const std::string_view mark : {format->maybe_before, format->maybe_before_2})
         if (!mark.empty()) before += fmt::format("({})? ", lark_markers(mark, tokenizer));
     if (!count.any)
-        body.rules = fmt::format("body: {}{} {}\n", before, lark_markers(opening, tokenizer), calls);
+        body.rules = fmt::format("body: {}{} {}\n", before, format_text(opening, tokenizer), calls);
     else if (otherwise)
         body.rules = either_body(reply, *otherwise, opening, calls, tokenizer);
     else
-        body.rules = any_body(*format, reply, opening, calls, tokenizer);
+        body.rules = any_body(reply, opening, calls, tokenizer);
     std::string names;
     for (size_t i = 0; i < tools.size(); ++i) {
         names += fmt::format("{}call{}", names.empty() ? "" : " | ", i);

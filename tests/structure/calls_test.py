@@ -1,6 +1,7 @@
 """calls_test.py WALK MODEL [N]: calls of every format that the reader knows. N texts (2) of random tokens that the masks of each schema
 allow are read back as calls of tools that exist, with arguments that are valid, as jsonschema has it."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -72,7 +73,7 @@ class Calls(unittest.TestCase):
         return json.loads(cls.process.stdout.readline())
 
     def walk(self, syntax, tools, **fields):
-        answer = self.ask(syntax=syntax, tools=tools, walks=COUNT + fields.pop("more", 0), seed=7, **fields)
+        answer = self.ask(syntax=syntax, tools=tools, walks=COUNT + fields.pop("more", 0), **{"seed": 7, **fields})
         self.assertNotIn("refused", answer, (syntax, fields))
         return answer["texts"]
 
@@ -129,18 +130,21 @@ class Calls(unittest.TestCase):
         for syntax in self.syntaxes:
             for special in (False, True):
                 calls = contents = 0
-                asked = {"several": True, "any": True, "otherwise": form, "special": special, "more": 8}
-                for read in [read for calling in (False, True) for read in self.walk(syntax, [{"name": "f", "parameters": one}], calling=calling, **asked)]:
-                    self.assertNotIn("error", read, syntax)
-                    if not read["ended"]:
-                        continue
-                    self.check({"f": one}, read, (syntax, special))
-                    calls += len(read["calls"]) > 0
-                    if not read["calls"]:
-                        contents += 1
-                        jsonschema.validate(json.loads(read["content"]), form)
-                    else:
-                        self.assertEqual(read["content"].strip(), "", (syntax, special, read))
+                asked = {"several": True, "any": True, "otherwise": form, "special": special, "more": 6}
+                for seed, calling in itertools.product(range(7, 17), (False, True)):
+                    if calls and contents:
+                        break
+                    for read in self.walk(syntax, [{"name": "f", "parameters": one}], calling=calling, seed=seed, **asked):
+                        self.assertNotIn("error", read, syntax)
+                        if not read["ended"]:
+                            continue
+                        self.check({"f": one}, read, (syntax, special))
+                        calls += len(read["calls"]) > 0
+                        if not read["calls"]:
+                            contents += 1
+                            jsonschema.validate(json.loads(read["content"]), form)
+                        else:
+                            self.assertEqual(read["content"].strip(), "", (syntax, special, read))
                 self.assertGreater(calls, 0, (syntax, special))
                 self.assertGreater(contents, 0, (syntax, special))
 

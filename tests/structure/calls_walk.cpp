@@ -142,6 +142,19 @@ json::object read_back(const text::ReplySyntax& syntax, const Walked& walked) {
             {"calls", std::move(list)}};
 }
 
+// "ok", or what of the text the grammar does not allow.
+std::string held_to(const Grammar& grammar, const text::Tokenizer& tokenizer, std::string_view text) {
+    const auto constraint = grammar.begin();
+    for (const text::Token token : longest_tokens(text, tokenizer)) {
+        wait_for_mask(*constraint);
+        if (!is_allowed(*constraint, token)) return std::string(text);
+        constraint->accept(std::span(&token, 1));
+        text.remove_prefix(tokenizer.bytes(token).size());
+    }
+    wait_for_mask(*constraint);
+    return is_allowed(*constraint, tokenizer.generation_ends().front()) ? "ok" : "not over";
+}
+
 bool is_set(const json::object& asked, std::string_view name) {
     const json::value* const found = asked.if_contains(name);
     return found && found->as_bool();
@@ -216,6 +229,12 @@ json::object CallsWalker::answer(const json::object& asked) const {
         grammar = model.helper->compile(answer_grammar(body, syntax, *model.tokenizer));
     } catch (const Error& error) {
         return {{"refused", error.what()}};
+    }
+    if (const json::value* const said = asked.if_contains("said")) {
+        json::array held;
+        for (const json::value& text : said->as_array())
+            held.push_back(json::value(held_to(*grammar, *model.tokenizer, text.as_string())));
+        return {{"held", std::move(held)}, {"unenforced", std::move(unenforced)}};
     }
     const std::vector<std::string> hints = hints_for(*call_format(syntax.tools), is_set(asked, "calling"));
     std::mt19937 random(static_cast<unsigned>(asked.at("seed").to_number<int64_t>()));
