@@ -128,8 +128,8 @@ void hold_to_calls(ChatRequest& read, AskedCalls asked, const structure::Body* o
     try {
         text::ReplySyntax exact = read.chat.syntax;
         exact.exact = true;
-        if (!structure::calls_have_mark(exact))
-            throw ApiError(400, "the model's calls begin as its other answers do, or with the kind of message");
+        if (!structure::calls_stand_in_text(exact))
+            throw ApiError(400, "calls of the model have no mark of their own, or text before them has marks, too");
         if (has_bans(read.request))
             throw ApiError(400, "of the tokens that schemas leave, logit_bias or ignore_eos may forbid all");
         ToolCompiler(read, asked, otherwise, model).run();

@@ -168,7 +168,7 @@ class TagArguments {
     bool has_marks() const { return tags_.text_begin != tags_.json_begin; }
 
     std::string parameter(const Parameter& one) {
-        if (one.name.empty() || one.name.find_first_of("<>\"{}\n\r\t ") != one.name.npos)
+        if (one.name.empty() || one.name.find_first_of("<>\"{}\n\r\t\a\b\v\f ") != one.name.npos)
             refuse_keyword(one.place, "", "has a character that ends names in the model's format of calls");
         const std::vector<SchemaKind> kinds = kinds_of(one.schema, root_, one.place);
         if (kinds.empty()) {
@@ -288,15 +288,20 @@ CallArguments call_arguments(const CallFormat& format, const CallableTool& tool,
 }
 
 std::string format_text(std::string_view text, const text::Tokenizer& tokenizer) {
-    constexpr char kStandIns[] = {kOptionalBreak, kOptionalBlanks, kIndexNumber};
+    constexpr std::pair<char, std::string_view> kStandIns[] = {
+        {kOptionalBreak, "\"\\n\"?"},
+        {kOptionalBlanks, "(/[ \\n]{1,16}/)?"},
+        {kIndexNumber, "/[0-9]{1,4}/"},
+        {kAnyId, "/[A-Za-z0-9_-]{1,64}/"},
+        {kJsonType, "/number|integer|boolean|null|array|object/"}};
+    const auto of = [&](char c) { return std::ranges::find(kStandIns, c, &std::pair<char, std::string_view>::first); };
     std::string made;
     for (;;) {
-        const size_t at = text.find_first_of(std::string_view(kStandIns, std::size(kStandIns)));
+        const auto begin = std::ranges::find_if(text, [&](char c) { return of(c) != std::end(kStandIns); });
+        const auto at = static_cast<size_t>(begin - text.begin());
         made += (made.empty() ? "" : " ") + lark_markers(text.substr(0, at), tokenizer);
-        if (at == text.npos) return made;
-        made += text[at] == kOptionalBreak    ? " \"\\n\"?"
-                : text[at] == kOptionalBlanks ? " (/[ \\n]{1,16}/)?"
-                                              : " /[0-9]{1,4}/";
+        if (at == text.size()) return made;
+        made += fmt::format(" {}", of(text[at])->second);
         text.remove_prefix(at + 1);
     }
 }

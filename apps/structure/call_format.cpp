@@ -20,7 +20,7 @@ constexpr TagFormat kMiniMaxTags = {"<parameter name=\"", "\">", "\">", "</param
 constexpr TagFormat kAtemTags = {"<atem:parameter name=\"", "\">", "\">",
                                  "</atem:parameter>",       "\n",  "</atem:parameter>"};
 constexpr TagFormat kKimiK3Tags = {
-    "<|open|>argument key=\"", "\" type=\"string\"<|sep|>", "\" type=\"object\"<|sep|>", "<|close|>argument<|sep|>", "",
+    "<|open|>argument key=\"", "\" type=\"string\"<|sep|>", "\" type=\"\r\"<|sep|>", "<|close|>argument<|sep|>", "",
     "<|close|>argument<|sep|>"};
 constexpr TagFormat kParamTags = {"<param name=\"", "\">", "\">", "</param>", "", "</param>"};
 constexpr TagFormat kHunyuanTags = {
@@ -127,23 +127,21 @@ constexpr CallFormat kCallFormats[] = {
     {.syntax = kKimiK3,
      .section = "<|open|>tools<|sep|>",
      .call = "<|open|>call tool=\"",
-     .after_name = "\" index=\"1\"<|sep|>",
+     .after_name = "\" index=\"\a\"<|sep|>",
      .call_end = "<|close|>call<|sep|>",
      .between = "",
      .section_end = "<|close|>tools<|sep|>",
-     .one_alone = true,
      .arguments = ArgumentsSyntax::kTags,
      .tags = &kKimiK3Tags,
      .maybe_before = "<|open|>response<|sep|>",
      .maybe_before_2 = "<|close|>response<|sep|>"},
     {.syntax = kSolar,
-     .section = "<|tool_calls|><|tool_call:begin|>call000001<|tool_call:name|>",
-     .call = "",
+     .section = "<|tool_calls|>",
+     .call = "<|tool_call:begin|>\b<|tool_call:name|>",
      .after_name = "<|tool_call:args|>",
      .call_end = "<|tool_call:end|>",
      .between = "",
      .section_end = "<|calls|>",
-     .one_alone = true,
      .maybe_before = "<|begin|>assistant"},
     {kChannels, "", "<|channel|>commentary to=functions.", " <|constrain|>json<|message|>", "", "", "", "name",
      "arguments", true},

@@ -11,9 +11,10 @@ namespace tessera::structure {
 
 enum class ArgumentsSyntax : uint8_t { kJson, kTags, kPython, kGemma };
 
-// In the texts below: a line break that templates of some models write, blanks that some models write, and the number
-// of a call.
-inline constexpr char kOptionalBreak = '\v', kOptionalBlanks = '\f', kIndexNumber = '\a';
+// In the texts below: a line break that templates of some models write, blanks that some models write, the number of a
+// call, its id, and the type of a value that is no text.
+inline constexpr char kOptionalBreak = '\v', kOptionalBlanks = '\f', kIndexNumber = '\a', kAnyId = '\b',
+                      kJsonType = '\r';
 
 // What a parameter stands in.
 

@@ -36,7 +36,7 @@ ReadSchema parameters_of(const CallableTool& tool) {
 
 // Names are written without quotes, and end where the format goes on.
 void check_name(const std::string& name) {
-    if (name.find_first_of(" \t\r\n<>{}[](),=:\"'`\\") != name.npos)
+    if (name.find_first_of(" \t\r\n\a\b\v\f<>{}[](),=:\"'`\\") != name.npos)
         fail(TSR_INVALID_ARGUMENT, "its name has a character that ends names in the model's format of calls");
 }
 
@@ -170,9 +170,9 @@ std::vector<std::string> call_markers(const text::ReplySyntax& reply) {
     return found;
 }
 
-bool calls_have_mark(const text::ReplySyntax& reply) {
+bool calls_stand_in_text(const text::ReplySyntax& reply) {
     const CallFormat* const format = call_format(reply.tools);
-    if (!format || reply.framing != text::ReplyFraming::kMarkers) return false;
+    if (!format || reply.framing != text::ReplyFraming::kMarkers || !reply.content_marks.empty()) return false;
     const std::string opening = std::string(format->section) + std::string(format->call);
     const std::vector<std::string> marks = call_markers(reply);
     return std::ranges::any_of(marks, [&](const std::string& mark) { return opening.starts_with(mark); });
@@ -185,8 +185,8 @@ Body calls_body(const text::ReplySyntax& reply, std::span<const CallableTool> to
     const std::string opening = std::string(format->section) + std::string(format->call);
     std::string calls = "one";
     if (count.several && !format->one_alone)
-        calls += fmt::format(" ({} {} one)*", format_text(format->between, tokenizer),
-                             lark_markers(format->call, tokenizer));
+        calls +=
+            fmt::format(" ({} {} one)*", format_text(format->between, tokenizer), format_text(format->call, tokenizer));
     calls += " " + format_text(format->section_end, tokenizer);
     Body body{.rules = "", .has_header = true};
     std::string before;

@@ -24,8 +24,9 @@ struct CallCount {
     bool several = true;  // more than one
 };
 
-// Whether calls of this form begin with a mark that other text of an answer has not.
-bool calls_have_mark(const text::ReplySyntax& reply);
+// Whether calls of this form begin with a mark that other text of an answer has not, and all else of the answer behind
+// its reasoning is plain text: so that an answer which may be free can be held to them.
+bool calls_stand_in_text(const text::ReplySyntax& reply);
 
 // Calls of the tools, as answers of this form have them: at least one, and nothing else, but where `count` says more.
 // `otherwise`: what an answer without calls is, where `count` allows that, and nothing stands before calls then; null:

@@ -104,12 +104,12 @@ class Scripted(ScriptedServer):
         """As Codex 0.163 sends its tools for agents."""
         group = {"type": "namespace", "name": "get", "description": "What there is to get.",
                  "tools": [{**TOOL, "name": "weather"}, {**TOOL, "name": "time", "strict": False}]}
-        # The script calls get_weather: the model knows the function of the namespace by another name. Nothing holds an
-        # answer to the offered tools where a token is forbidden.
-        free = {"extra_body": {"logit_bias": {"0": -100}}}
-        answer = self.ask(QUESTION, tools=[group], **free)
+        # The model knows the functions of the namespace by other names. The script calls get_weather: without structured
+        # output that is told as it is, else the call is one that is offered.
+        answer = self.ask(QUESTION, tools=[group])
         [call] = [item for item in answer.output if item.type == "function_call"]
-        self.assertEqual((call.name, getattr(call, "namespace", None)), ("get_weather", None))
+        held = self.server.request("GET", "/props")[1]["structured_output"]["available"]
+        self.assertIn((call.name, getattr(call, "namespace", None)), [("weather", "get"), ("time", "get")] if held else [("get_weather", None)])
         grouped = {"type": "function_call", "call_id": "1", "name": "weather", "namespace": "get", "arguments": '{"city": "Paris"}'}
         plain = {**grouped, "name": "get__weather"}
         del plain["namespace"]
@@ -148,10 +148,8 @@ class Scripted(ScriptedServer):
                               {"type": "custom_tool_call_output", **output}),
                          used({"type": "function_call", "call_id": "1", "name": "apply_patch", "arguments": json.dumps({"input": "a \"b\"\n"}, separators=(",", ":"))},
                               {"type": "function_call_output", **output}))
-        # Arguments that are not as the tool has them are told as the model wrote them.
-        free = {"extra_body": {"logit_bias": {"0": -100}}}  # nothing holds the answer to the tools where a token is forbidden
-        [call] = [item for item in self.ask(QUESTION, tools=[{**patch, "name": "get_weather", "format": {"type": "text"}}], **free).output if item.type != "message"]
-        self.assertEqual((call.type, call.name, json.loads(call.input)), ("custom_tool_call", "get_weather", {"city": "Paris"}))
+        [call] = [item for item in self.ask(QUESTION, tools=[{**patch, "name": "get_weather", "format": {"type": "text"}}]).output if item.type != "message"]
+        self.assertEqual((call.type, call.name), ("custom_tool_call", "get_weather"))
         for wrong, part in (({"name": ""}, "tools[0].name"), ({"format": {"type": "pdf"}}, "tools[0].format.type"),
                             ({"format": {"type": "text", "syntax": "lark"}}, "tools[0].format.syntax"),
                             ({"format": {"type": "grammar", "syntax": "ebnf", "definition": "a"}}, "tools[0].format.syntax"),
