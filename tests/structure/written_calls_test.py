@@ -22,7 +22,7 @@ ONE_ALONE = {"gigachat", "gigachat-3.1"}
 # The header of the answer and its reasoning, which stays free.
 BEFORE = re.compile(r"(?s).*(</(seed:|mm:)?think>|<\|close\|>think<\|sep\|>)|\s*(<\|im_start\|>assistant|<｜Assistant｜>|<\|assistant\|>|<\|turn>model|<\|START_THINKING\|>.*<\|END_THINKING\|>)?")
 # Marks of the end; a template may write content behind calls.
-AFTER = re.compile(r"(I look\.|\|?(eo[mt]_id|im_end)\|?>|assistant|\[e~\[|\s|<[^<>]*>)*")
+AFTER = re.compile(r"(I look\.|\|?(eo[mt]_id|im_end)\|?>|assistant|message|\[e~\[|\s|<[^<>]*>)*")
 
 
 class Written(unittest.TestCase):
