@@ -6,6 +6,7 @@
 """
 import argparse
 import json
+import os
 
 import chat_templates as ct
 import chat_tool_templates as tt
@@ -39,6 +40,20 @@ def render(text, objects, conversation, tools, prompt, thinking):
     return environment().from_string(text).render(variables)
 
 
+def without_shared(cases):
+    """Texts of a template begin alike: each is recorded as what follows the first "same" bytes of the text of case "like"."""
+    whole, short = [], []
+    for case in cases:
+        text = case["text"].encode()
+        shared = [len(os.path.commonprefix([text, other])) for other in whole]
+        same = max(shared, default=0)
+        while same and text[same:same + 1] and text[same] & 0xC0 == 0x80:  # within a character
+            same -= 1
+        short.append({**case, "like": shared.index(max(shared)) if shared else 0, "same": same, "text": text[same:].decode()})
+        whole.append(text)
+    return short
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", type=record_chat.Path)
@@ -56,7 +71,7 @@ def main():
                     if full:
                         assert render(full.read_text(), objects, conversation, tools, prompt, thinking) == answer, (name, c, tools, prompt, thinking)
                     cases.append({"conversation": c, "tools": tools, "prompt": prompt, "thinking": thinking, "text": answer})
-        recorded.append({"name": name.split(" (")[0], "by_name": name not in tt.UNNAMED, "template": text if recognised else None, "described": described, "cases": cases})
+        recorded.append({"name": name.split(" (")[0], "by_name": name not in tt.UNNAMED, "template": text if recognised else None, "described": described, "cases": without_shared(cases)})
         print(name, len(cases), "checked against the complete program" if full else "")
     texts = [{"text": one, "plain": json.dumps(json.loads(one), ensure_ascii=False), "indented": json.dumps(json.loads(one), ensure_ascii=False, indent=4)}
              for one in tt.JSON]
