@@ -12,13 +12,13 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kInput = "input", kSpaces = " \t\r\n";
+constexpr std::string_view kInputMember = "input", kSpaces = " \t\r\n";
 
 }  // namespace
 
 std::string arguments_of_input(std::string_view input) {
     std::string out;
-    text::JsonWriter(out).begin_object().member(kInput, input).end_object();
+    text::JsonWriter(out).begin_object().member(kInputMember, input).end_object();
     return out;
 }
 
@@ -95,7 +95,7 @@ std::string InputReader::finish() const {
     boost::system::error_code error;
     const json::value read = json::parse(arguments_, error);
     const json::object* const object = error ? nullptr : read.if_object();
-    const json::value* const input = object ? object->if_contains(kInput) : nullptr;
+    const json::value* const input = object ? object->if_contains(kInputMember) : nullptr;
     if (state_ == State::kOther) return input && input->is_string() ? std::string(input->get_string()) : arguments_;
     if (object) return {};
     // A quotation mark that ends the text, or one of those that the model wrote within it.

@@ -23,7 +23,7 @@ bool has_type(const json::object& object, std::string_view type) {
 }
 
 // Reads the field format of a custom tool.
-InputGrammar read_format(const Fields& tool) {
+InputGrammar read_custom_format(const Fields& tool) {
     const json::object* const given = tool.object("format");
     if (!given) return {};
     const Fields format(*given, custom_format_table(), tool.path("format"));
@@ -51,7 +51,7 @@ void add_tool(const json::object& object, const std::string& path, const ToolFor
     fields.text("type");
     const auto name = fields.text("name");
     if (!name || name->empty()) fields.reject("name", "the name of a tool");
-    const InputGrammar grammar = read_format(fields);
+    const InputGrammar grammar = read_custom_format(fields);
     std::string whole_name(form.name_before), description(form.description_before);
     whole_name += *name;
     append_line(description, fields.text("description").value_or(""));
