@@ -677,7 +677,9 @@ void convert(const std::string& op, const Use& use) {
     const bool transposes = op == TSR_OP_TRANSPOSE;
     for (const tsr_type from : weight_types()) {
         for (const tsr_type to : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0}) {
-            const int64_t k = row_lengths(from).back(), n = 64, batch = 2;
+            // Rows of several blocks to one type alone: a block is decoded in the same way for each.
+            const std::vector<int64_t> lengths = row_lengths(from);
+            const int64_t k = to == TSR_TYPE_F16 ? lengths.back() : lengths.front(), n = 64, batch = 2;
             if (!transposes && k % block_of(static_cast<tsr_type>(to)) != 0) continue;
             Case c(op, text("%s to %s k=%lld", formats::format_name(from),
                             formats::format_name(static_cast<tsr_type>(to)), static_cast<long long>(k)));
