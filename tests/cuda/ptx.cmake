@@ -35,6 +35,11 @@ set(folder "${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}")
 function(ptx_plugin_test name plugin card)
     ptx_test(${name} CARDS ${card} ${card} COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_${plugin}.toml" --device CUDA0 --timeout 300 ${ARGN})
 endfunction()
+# The same, for tools/check --full alone: cards whose kernels differ little from those of 6.1 and 8.6.
+function(ptx_full_plugin_test name)
+    ptx_plugin_test(${name} ${ARGN})
+    set_tests_properties(cuda_ptx_${name} PROPERTIES LABELS "ptx;full")
+endfunction()
 set(unfused --without tiled_attention --without matmul_group --without _ffn)
 set(fused --kernel matmul_group --kernel _ffn --reference "${folder}/tessera_cpu_avx2.toml")
 function(ptx_model_test name card)
@@ -56,16 +61,16 @@ if("61" IN_LIST archs)
 endif()
 # Plans of 7.5 are others than those of 6.1, the PTX is the same.
 if("70" IN_LIST archs)
-    ptx_plugin_test(legacy_turing legacy 7.5:2GiB --kernel matmul.cuda --kernel matmul_id --kernel flash_attention --case rows=150
+    ptx_full_plugin_test(legacy_turing legacy 7.5:2GiB --kernel matmul.cuda --kernel matmul_id --kernel flash_attention --case rows=150
         --case "rows=139 one" --case "plain 192/128 cache f16")
 endif()
 if("60" IN_LIST archs)
-    ptx_plugin_test(legacy_p100 legacy 6.0:2GiB ${unfused} --without flash_attention)
-    ptx_plugin_test(legacy_p100_flash legacy 6.0:2GiB --kernel attention --case "plain 64 cache" --case "plain 192/128 cache f16" --case "plain 128 cache"
+    ptx_full_plugin_test(legacy_p100 legacy 6.0:2GiB ${unfused} --without flash_attention)
+    ptx_full_plugin_test(legacy_p100_flash legacy 6.0:2GiB --kernel attention --case "plain 64 cache" --case "plain 192/128 cache f16" --case "plain 128 cache"
         --case "prefix 576/512 cache f16" --case "prefix 576/512 cache q8_0" --case "projected 64 cache f16" --case hadamard --case prompts)
     # With three rows the CPU, which rounds activations, is further from this card in some cases than is allowed.
     if(TARGET tessera_plugin_cpu_avx2)
-        ptx_plugin_test(legacy_p100_fused legacy 6.0:2GiB --kernel _ffn --case rows=1 --reference "${folder}/tessera_cpu_avx2.toml")
+        ptx_full_plugin_test(legacy_p100_fused legacy 6.0:2GiB --kernel _ffn --case rows=1 --reference "${folder}/tessera_cpu_avx2.toml")
     endif()
 endif()
 if("80" IN_LIST archs)
@@ -92,5 +97,5 @@ if("60" IN_LIST archs AND "61" IN_LIST archs AND "80" IN_LIST archs AND TARGET t
     list(TRANSFORM statistics REPLACE ".*/(.+)\\.statistics" "\\1" OUTPUT_VARIABLE module_names)
     add_test(NAME cuda_ptx_every_kernel COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/ptx/every_kernel_test.py" "${CMAKE_BINARY_DIR}"
         "${counters}" ${module_names})
-    set_tests_properties(cuda_ptx_every_kernel PROPERTIES TIMEOUT 60 LABELS ptx FIXTURES_REQUIRED ptx_runs)
+    set_tests_properties(cuda_ptx_every_kernel PROPERTIES TIMEOUT 60 LABELS "ptx;full" FIXTURES_REQUIRED ptx_runs)
 endif()

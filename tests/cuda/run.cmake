@@ -72,6 +72,7 @@ if(bundled AND 61 IN_LIST archs AND 80 IN_LIST archs)
     add_test(NAME cuda_bundled_pascal COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}"
         --gpu 6.1:2GiB -- "$<TARGET_FILE:cuda_bundled_test>" "--gtest_filter=*/mla_0_f16:*/mla_1_bf16:*/mla_2_q8_0:*/mla_3_q4_0")
     set_tests_properties(${bundled_tests} cuda_bundled_pascal PROPERTIES TIMEOUT 600)
+    set_tests_properties(cuda_bundled_mla_1 cuda_bundled_mla_2 cuda_bundled_mla_3 PROPERTIES LABELS full)
 endif()
 # The models of tests/goldens.
 if(61 IN_LIST archs AND 80 IN_LIST archs)
@@ -80,9 +81,14 @@ if(61 IN_LIST archs AND 80 IN_LIST archs)
     target_compile_definitions(cuda_goldens_test PRIVATE TSR_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TSR_GOLDENS="${TSR_GOLDENS}"
         TSR_PLUGIN_DIR="${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}")
     add_dependencies(cuda_goldens_test tessera_plugins)
-    # Cards without tensor cores have other products, and the same attention of small heads: a model of each kind is enough.
-    set(models_8.6 "*")
-    set(models_6.1 "*gpt_oss:*gemma3:*mimo2:*v3_groups:*qwen3moe_norm:*glm4moe:*minimax_m2:*granitemoe:*qwen2")
+    # A model of each kind; with --full all of them, on the card with tensor cores: the other one has other products, and
+    # the same attention of small heads.
+    set(kinds "*gpt_oss:*gemma3:*mimo2:*v3_groups:*qwen3moe_norm:*glm4moe:*minimax_m2:*granitemoe:*qwen2")
+    set(models_8.6 "${kinds}")
+    set(models_6.1 "${kinds}")
+    add_test(NAME cuda_goldens_all COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}"
+        --gpu 8.6:2GiB -- "$<TARGET_FILE:cuda_goldens_test>")
+    set_tests_properties(cuda_goldens_all PROPERTIES TIMEOUT 900 LABELS "slow;full" FAIL_REGULAR_EXPRESSION "SKIPPED")
     foreach(card 8.6 6.1)
         add_test(NAME cuda_goldens_${card} COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}"
             --gpu ${card}:2GiB -- "$<TARGET_FILE:cuda_goldens_test>" "--gtest_filter=${models_${card}}")
@@ -155,6 +161,10 @@ foreach(card 8.6:80 6.1:61)
         set_tests_properties(cuda_launch_counts_${arch} PROPERTIES TIMEOUT 600)
     endif()
 endforeach()
+# Which windows are launched is decided by code that the plugins share.
+if(TEST cuda_launch_counts_80 AND TEST cuda_launch_counts_61)
+    set_tests_properties(cuda_launch_counts_61 PROPERTIES LABELS full)
+endif()
 if(61 IN_LIST archs AND 80 IN_LIST archs)
     # Draws of placements; what they are says testing/emulated_placements.
     # Of 1, 16 and 128 heads among them; 218 has 16, both cards, and more tokens than a page.
@@ -163,10 +173,11 @@ if(61 IN_LIST archs AND 80 IN_LIST archs)
             --seed ${seed} --count 1)
         set_tests_properties(cuda_placements_${seed} PROPERTIES TIMEOUT 900 LABELS slow)
     endforeach()
+    set_tests_properties(cuda_placements_218 PROPERTIES LABELS "slow;full")
     # On the CPU alone, rounding decides between two experts of one token (bench/results/accuracy.md).
     add_test(NAME cuda_placements_tied COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/testing/emulated_placements" --build "${CMAKE_BINARY_DIR}"
         --seed 4133 --count 1 --cards "6.1 6.1 6.1 6.1 6.1 6.1")
-    set_tests_properties(cuda_placements_tied PROPERTIES TIMEOUT 900 LABELS slow)
+    set_tests_properties(cuda_placements_tied PROPERTIES TIMEOUT 900 LABELS "slow;full")
     # Several sequences at once: what testing/emulated_placements, whose texts are one sequence each, does not draw.
     add_executable(cuda_sequences_test sequences_test.cpp "${PROJECT_SOURCE_DIR}/tests/model/random_models.cpp")
     target_link_libraries(cuda_sequences_test PRIVATE tessera_options tessera_session GTest::gtest GTest::gtest_main)

@@ -28,7 +28,7 @@ expect() {
 }
 expect 0 "" "" "minutes here from nothing" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release"
 expect 0 "" "" "This took 0 minutes here the last time" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release"
-expect 0 "" "--full" "All passed" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset release" "build asan" \
+expect 0 "" "--full" "All passed" "setup --tests" "setup --cuda" "build release -DTSR_CUDA=ON" "ctest --preset full" "build asan" \
     "ctest --preset asan"
 expect 1 "setup --cuda" "" "--without-cuda" "setup --tests" "setup --cuda"
 expect 0 "setup --cuda" "--without-cuda" "Neither built nor tested: the CUDA plugins" "setup --tests" \
