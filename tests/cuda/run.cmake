@@ -105,7 +105,7 @@ if(80 IN_LIST archs)
         "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
     set_tests_properties(cuda_described_cards PROPERTIES TIMEOUT 120)
     add_test(NAME cuda_counts COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/counts_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
-    set_tests_properties(cuda_counts PROPERTIES TIMEOUT 300)
+    set_tests_properties(cuda_counts PROPERTIES TIMEOUT 300 LABELS full)
     add_test(NAME cuda_made_after_loading COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/made_after_loading_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus"
         "${CMAKE_BINARY_DIR}")
     set_tests_properties(cuda_made_after_loading PROPERTIES TIMEOUT 600)
@@ -185,8 +185,11 @@ if(61 IN_LIST archs AND 80 IN_LIST archs)
         TSR_PLUGIN_DIR="${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}" TSR_PYTHON="${TSR_TEST_PYTHON}")
     add_dependencies(cuda_sequences_test tessera_plugins)
     add_test(NAME cuda_random_sequences COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 8.6:2GiB
+        --gpu 6.1:2GiB -- "$<TARGET_FILE:cuda_sequences_test>" "--gtest_filter=*heads_16:*quantised")
+    add_test(NAME cuda_random_sequences_all COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 8.6:2GiB
         --gpu 6.1:2GiB -- "$<TARGET_FILE:cuda_sequences_test>")
-    set_tests_properties(cuda_random_sequences PROPERTIES TIMEOUT 900 LABELS slow FAIL_REGULAR_EXPRESSION "SKIPPED")
+    set_tests_properties(cuda_random_sequences cuda_random_sequences_all PROPERTIES TIMEOUT 900 LABELS slow FAIL_REGULAR_EXPRESSION "SKIPPED")
+    set_tests_properties(cuda_random_sequences_all PROPERTIES LABELS "slow;full")
     # A command that takes too long fails its draw, and the next one follows.
     add_test(NAME cuda_placements_timeout COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/testing/emulated_placements" --build "${CMAKE_BINARY_DIR}"
         --seed 1 --count 2 --timeout 0.01)
