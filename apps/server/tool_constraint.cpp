@@ -9,13 +9,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace tessera::server {
 namespace {
+
+// Returns the syntax without the other forms that the reader takes for calls: a held answer has none of them.
+text::ReplySyntax exact_syntax(const ChatRequest& read) {
+    text::ReplySyntax syntax = read.chat.syntax;
+    syntax.exact = true;
+    return syntax;
+}
 
 // Tools whose schemas llguidance does not compile are called with any object, if they allow that.
 class ToolCompiler {
@@ -50,7 +57,7 @@ class ToolCompiler {
     }
 
     void hold() {
-        const text::ReplySyntax reply = syntax();
+        const text::ReplySyntax reply = exact_syntax(read_);
         structure::Body body;
         structure::GrammarText grammar;
         try {
@@ -63,13 +70,6 @@ class ToolCompiler {
         std::vector<std::string>& unenforced = read_.delivery.unenforced;
         for (const std::string& name : freed_) unenforced.push_back("tools." + name);
         for (const std::string& place : body.unenforced) unenforced.push_back("tools." + place);
-    }
-
-    // What the answer is held to has none of the other forms that its reader takes for calls.
-    text::ReplySyntax syntax() const {
-        text::ReplySyntax reply = read_.chat.syntax;
-        reply.exact = true;
-        return reply;
     }
 
     void free(size_t tool) {
@@ -95,7 +95,7 @@ class ToolCompiler {
         for (const size_t i : numbers) tools.push_back(asked_.tools[i]);
         try {
             const structure::Body body =
-                structure::calls_body(syntax(), tools, {.any = false, .several = false}, *model_.tokenizer);
+                structure::calls_body(exact_syntax(read_), tools, {.any = false, .several = false}, *model_.tokenizer);
             model_.structure->compile(structure::answer_grammar(body));
             return true;
         } catch (const Error& error) {
@@ -111,9 +111,34 @@ class ToolCompiler {
     std::vector<std::string> freed_;
 };
 
-// Tokens that are never drawn.
-bool has_bans(const session::Request& request) {
-    return std::ranges::any_of(request.sampling.logit_bias, [](const auto& bias) { return std::isinf(bias.second); });
+// Returns why an answer whose calls are optional stays free; empty: it can be held to them.
+std::string free_reason(const ChatRequest& read) {
+    if (!structure::calls_stand_in_text(exact_syntax(read)))
+        return "calls of the model have no mark of their own, or text before them has marks, too";
+    if (std::ranges::any_of(read.request.sampling.logit_bias, [](const auto& bias) { return std::isinf(bias.second); }))
+        return "of the tokens that schemas leave, logit_bias or ignore_eos may forbid all";
+    return {};
+}
+
+// Holds the answer to the tools, or reports each of them.
+void hold_where_possible(ChatRequest& read, AskedCalls& asked, const structure::Body* otherwise,
+                         const ModelText& model) {
+    std::vector<std::string> names;
+    for (const structure::CallableTool& tool : asked.tools) names.push_back("tools." + tool.name);
+    std::string reason = free_reason(read);
+    try {
+        if (reason.empty()) ToolCompiler(read, asked, otherwise, model).run();
+    } catch (const ApiError& error) {
+        reason = error.what();
+    }
+    if (!reason.empty()) {
+        log().debug("calls of tools are not held to their schemas: {}", reason);
+        std::ranges::move(names, std::back_inserter(read.delivery.unenforced));
+        return;
+    }
+    read.request.make_constraint = [make = std::move(read.request.make_constraint)] {
+        return structure::free_where_it_fails(make);
+    };
 }
 
 }  // namespace
@@ -122,25 +147,8 @@ void hold_to_calls(ChatRequest& read, AskedCalls asked, const structure::Body* o
     if (read.chat.syntax.content_begun && !asked.count.any)
         throw ApiError(400, fmt::format("{}: the message to be continued is not held to calls", asked.field),
                        asked.field);
-    if (!asked.optional) return ToolCompiler(read, asked, otherwise, model).run();
-    std::vector<std::string> names;
-    for (const structure::CallableTool& tool : asked.tools) names.push_back("tools." + tool.name);
-    try {
-        text::ReplySyntax exact = read.chat.syntax;
-        exact.exact = true;
-        if (!structure::calls_stand_in_text(exact))
-            throw ApiError(400, "calls of the model have no mark of their own, or text before them has marks, too");
-        if (has_bans(read.request))
-            throw ApiError(400, "of the tokens that schemas leave, logit_bias or ignore_eos may forbid all");
-        ToolCompiler(read, asked, otherwise, model).run();
-    } catch (const ApiError& error) {
-        log().debug("calls of tools are not held to their schemas: {}", error.what());
-        read.delivery.unenforced.insert(read.delivery.unenforced.end(), names.begin(), names.end());
-        return;
-    }
-    read.request.make_constraint = [make = std::move(read.request.make_constraint)] {
-        return structure::free_where_it_fails(make);
-    };
+    if (asked.optional) return hold_where_possible(read, asked, otherwise, model);
+    ToolCompiler(read, asked, otherwise, model).run();
 }
 
 }  // namespace tessera::server
