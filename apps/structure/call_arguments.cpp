@@ -288,20 +288,19 @@ CallArguments call_arguments(const CallFormat& format, const CallableTool& tool,
 }
 
 std::string format_text(std::string_view text, const text::Tokenizer& tokenizer) {
-    constexpr std::pair<char, std::string_view> kStandIns[] = {
+    constexpr std::pair<char, std::string_view> kExpressions[] = {
         {kOptionalBreak, "\"\\n\"?"},
         {kOptionalBlanks, "(/[ \\n]{1,16}/)?"},
         {kIndexNumber, "/[0-9]{1,4}/"},
         {kAnyId, "/[A-Za-z0-9_-]{1,64}/"},
         {kJsonType, "/number|integer|boolean|null|array|object/"}};
-    const auto of = [&](char c) { return std::ranges::find(kStandIns, c, &std::pair<char, std::string_view>::first); };
     std::string made;
     for (;;) {
-        const auto begin = std::ranges::find_if(text, [&](char c) { return of(c) != std::end(kStandIns); });
-        const auto at = static_cast<size_t>(begin - text.begin());
+        const size_t at = text.find_first_of(kStandIns);
         made += (made.empty() ? "" : " ") + lark_markers(text.substr(0, at), tokenizer);
-        if (at == text.size()) return made;
-        made += fmt::format(" {}", of(text[at])->second);
+        if (at == text.npos) return made;
+        made += fmt::format(
+            " {}", std::ranges::find(kExpressions, text[at], &std::pair<char, std::string_view>::first)->second);
         text.remove_prefix(at + 1);
     }
 }

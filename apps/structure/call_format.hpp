@@ -15,6 +15,7 @@ enum class ArgumentsSyntax : uint8_t { kJson, kTags, kPython, kGemma };
 // call, its id, and the type of a value that is no text.
 inline constexpr char kOptionalBreak = '\v', kOptionalBlanks = '\f', kIndexNumber = '\a', kAnyId = '\b',
                       kJsonType = '\r';
+inline constexpr std::string_view kStandIns = "\v\f\a\b\r";
 
 // What a parameter stands in.
 

@@ -88,8 +88,10 @@ constexpr const char* kControl[] = {"<tool_call>",
 std::vector<std::string> hints_for(const CallFormat& format, bool calling) {
     std::vector<std::string> hints = {"\"", "]", "}", "\"}", ", ", ")"};
     const auto add = [&](std::string_view text) {
+        // Up to what stands for several texts.
         std::string one(text);
         std::erase(one, kOptionalBreak);
+        one.resize(std::min(one.find_first_of(kStandIns), one.size()));
         if (!one.empty()) hints.push_back(std::move(one));
     };
     add(format.call_end);
