@@ -189,8 +189,7 @@ int chat_command(Arguments& arguments) {
         throw UsageError("--raw: a conversation needs a template; 'tessera run' completes raw text");
     Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
-    cap_threads(arguments, settings, machine);
-    for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
+    settle(arguments, settings, model, machine);
     const auto tokenizer = make_tokenizer(model.file);
     const ChatWriter writer(model.file, *tokenizer, settings);
     if (settings.thinking && !writer.can_think())

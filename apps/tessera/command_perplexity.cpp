@@ -6,7 +6,6 @@
 #include "apps/tessera/read_settings.hpp"
 #include "apps/tessera/step_canceller.hpp"
 #include "apps/tessera/text_input.hpp"
-#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/session/cache_range.hpp"
@@ -157,8 +156,7 @@ int perplexity_command(Arguments& arguments) {
     const Asked asked = read_asked(arguments, settings);
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
-    cap_threads(arguments, settings, machine);
-    for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
+    settle(arguments, settings, model, machine);
     for (const std::string& line : arguments.remarks()) say(line);
 
     const auto tokenizer = make_tokenizer(model.file);

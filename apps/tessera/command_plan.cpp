@@ -27,8 +27,7 @@ int plan_command(Arguments& arguments) {
     try_plugins_in_children(TriedFirst::kUnknown, rig);
     Machine machine(settings.common, rig, asked_threads(settings.engine), settings.engine.numa);
     const OpenedModel model = open_model(settings.common);
-    cap_threads(arguments, settings, machine);
-    for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
+    settle(arguments, settings, model, machine);
     EngineOptions& options = settings.engine;
     options.sequences = settings.parallel;
     options.context = settings.context.value_or(0);

@@ -2,7 +2,6 @@
 #include "apps/tessera/interrupt.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
-#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/session/repack.hpp"
@@ -25,8 +24,7 @@ int repack_command(Arguments& arguments) {
     const std::filesystem::path target = to_output ? "/dev/stdout" : *to;
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     const OpenedModel model = open_model(settings.common);
-    cap_threads(arguments, settings, machine);
-    for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
+    settle(arguments, settings, model, machine);
     for (const std::string& line : arguments.remarks()) say(line);
 
     // The layouts of weights do not depend on the context.

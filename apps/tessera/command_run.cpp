@@ -6,7 +6,6 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "apps/tessera/text_input.hpp"
-#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/gguf/value.hpp"
@@ -128,8 +127,7 @@ int run_command(Arguments& arguments) {
     const std::vector<std::string> prompts = read_prompts(settings);
     Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
-    cap_threads(arguments, settings, machine);
-    for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
+    settle(arguments, settings, model, machine);
     const bool bundled = model.bundled;
     const bool chat = needs_template(arguments, bundled) || settings.chat.value_or(bundled);
     const auto tokenizer = make_tokenizer(model.file);

@@ -3,7 +3,6 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
-#include "apps/wording/wording.hpp"
 #include "core/setup/machine.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -49,8 +48,7 @@ int serve_command(Arguments& arguments) {
         const uint32_t made_for = read_model_info(model.file, machine.registry).context;
         options.model.context = made_for ? std::min(made_for, kServedContext) : kServedContext;
     }
-    cap_threads(arguments, options.model, machine);
-    for (const Notice& notice : settle(options.model, model, machine)) arguments.remark(worded(notice));
+    settle(arguments, options.model, model, machine);
     for (const std::string& line : arguments.remarks()) say(line);
     server::serve(options, std::move(model), machine, say);
     return kExitDone;

@@ -5,7 +5,6 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "apps/tessera/sweep_results.hpp"
-#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/output_file.hpp"
 #include "core/base/system_error.hpp"
@@ -96,8 +95,7 @@ std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<st
     ModelSettings settings = read_model_settings(arguments);
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
-    cap_threads(arguments, settings, machine);
-    for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
+    settle(arguments, settings, model, machine);
     const SweepPlan plan = read_plan(arguments, settings, read_model_info(model.file, machine.registry).context);
     for (const std::string& line : arguments.remarks()) say(line);
     std::optional<RowFile> file;

@@ -3,6 +3,7 @@
 #include "apps/tessera/flag_values.hpp"
 #include "apps/tessera/text_input.hpp"
 #include "apps/tessera/usage_error.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/nearest.hpp"
 #include "core/base/text.hpp"
@@ -312,6 +313,11 @@ void cap_threads(Arguments& arguments, ModelSettings& settings, const Machine& m
         arguments.remark(
             fmt::format("{} {}: {}", arguments.typed(flag), capped.requested, capped_threads_text(machine.processors)));
     }
+}
+
+void settle(Arguments& arguments, ModelSettings& settings, const OpenedModel& model, const Machine& machine) {
+    cap_threads(arguments, settings, machine);
+    for (const Notice& notice : tessera::settle(settings, model, machine)) arguments.remark(worded(notice));
 }
 
 ModelSettings read_model_settings(Arguments& arguments) {

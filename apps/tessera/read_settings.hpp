@@ -24,6 +24,10 @@ void remark_without(Arguments& arguments, std::string_view whole, std::initializ
 // Lowers the threads of the settings to the CPUs of the machine, with a remark for each flag that requests more.
 void cap_threads(Arguments& arguments, ModelSettings& settings, const Machine& machine);
 
+// cap_threads(), then the settings that model and machine decide, with a remark for each notice. Throws what settle()
+// of core/setup/machine.hpp throws.
+void settle(Arguments& arguments, ModelSettings& settings, const OpenedModel& model, const Machine& machine);
+
 // The file of --rig.
 std::optional<std::filesystem::path> read_rig(const Arguments& arguments);
 
